@@ -1,0 +1,551 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Sym is an interned name: an index into [Names]. Arrays, fences, events, groups and
+// kernels share one table; what a Sym names follows from where it stands.
+type Sym int32
+
+// NoSym is the absence of a name.
+const NoSym Sym = -1
+
+// Names interns strings. The zero value is empty and ready to use.
+type Names struct {
+	list  []string
+	index map[string]Sym
+}
+
+// Intern returns the Sym of name, adding it if it is new.
+func (n *Names) Intern(name string) Sym {
+	if s, ok := n.index[name]; ok {
+		return s
+	}
+	if n.index == nil {
+		n.index = make(map[string]Sym)
+	}
+	s := Sym(len(n.list))
+	n.list = append(n.list, name)
+	n.index[name] = s
+	return s
+}
+
+// Lookup returns the Sym of name, or NoSym if it was never interned.
+func (n *Names) Lookup(name string) Sym {
+	if s, ok := n.index[name]; ok {
+		return s
+	}
+	return NoSym
+}
+
+// Of returns the text of s; "" for NoSym.
+func (n *Names) Of(s Sym) string {
+	if s < 0 {
+		return ""
+	}
+	return n.list[s]
+}
+
+// Len is the number of names.
+func (n *Names) Len() int { return len(n.list) }
+
+// Op is what a command does. The zero value is no command.
+type Op uint8
+
+// The operations, in the order of the table [Ops].
+const (
+	OpNone Op = iota
+	OpKernel
+	OpUpdate
+	OpAdd
+	OpReset
+	OpRelease
+	OpFree
+	OpWait
+	OpPark
+	OpNotify
+	OpCoherent
+	OpBarrier
+	OpEncoder
+	OpSignal
+	OpAwait
+	OpCollective
+	OpSend
+	OpRecv
+	OpAlloc
+	OpDealloc
+	OpIdle
+	OpFail
+	OpDie
+)
+
+// Released is the value that `release` stores: the largest a fence can hold.
+const Released = math.MaxUint32
+
+// OpInfo describes one command: its word, its form, where it may stand, what it does.
+type OpInfo struct {
+	Op   Op
+	Word string
+	Form string // as written in a file
+	GPU  bool   // may stand in a command buffer
+	CPU  bool   // may stand among a CPU stream's tasks, in a completion handler, on the main thread
+	Doc  string
+}
+
+// Ops is the table of all commands: parser, schema, documentation and tests walk it.
+var Ops = []OpInfo{
+	{OpKernel, "kernel", "kernel NAME [reads A…] [writes B…]", true, true, "reads arrays and writes arrays in one transition; with no writes it writes an array of its own name"},
+	{OpUpdate, "update", "update F[@R] v", true, true, "stores v into fence F (of rank R): by the machine's store rule on the GPU, overwriting on the CPU"},
+	{OpAdd, "add", "add F[@R] d", true, true, "adds d to fence F, modulo 2^32, as one transition; it travels as an increment"},
+	{OpReset, "reset", "reset F v", true, true, "stores v into fence F, overwriting; exempt from the property backwards"},
+	{OpRelease, "release", "release F[@R]", true, true, "update F with 4294967295, the largest value: lets every waiter pass"},
+	{OpFree, "free", "free F", true, true, "ends the life of fence F: later tests, stores and arrivals are use-after-free"},
+	{OpWait, "wait", "wait F[@R] v | wait F[@R] == v", true, true, "spins until the own side's view of F is at least v (or equals v)"},
+	{OpPark, "park", "park F v", true, true, "waits on a condition variable: tests once, then sleeps until notified, then tests again; a notification between test and sleep is lost"},
+	{OpNotify, "notify", "notify F", true, true, "wakes every agent that sleeps in park F"},
+	{OpCoherent, "coherent", "coherent A", true, false, "makes the last GPU write of array A visible to the CPU"},
+	{OpBarrier, "barrier", "barrier", true, false, "under concurrent dispatch ends a section: later commands of the buffer begin when all earlier ones have ended"},
+	{OpEncoder, "encoder", "encoder", true, false, "starts another encoder: a barrier"},
+	{OpSignal, "signal", "signal E v", true, true, "sets event E to the larger of its value and v, seen by both sides at once, after all earlier commands of the buffer"},
+	{OpAwait, "await", "await E v", true, true, "waits until event E is at least v; holds no slot"},
+	{OpCollective, "collective", "collective NAME [in GROUP] [reads A…] [writes B…]", true, true, "arrives (reads are checked) and leaves once every rank has arrived at its collective of the same ordinal in the group (writes happen)"},
+	{OpSend, "send", "send A to R", true, true, "hands array A to rank R (a number, next or prev)"},
+	{OpRecv, "recv", "recv A from R", true, true, "receives array A from rank R (a number, next or prev)"},
+	{OpAlloc, "alloc", "alloc N", true, true, "takes N units of the machine's memory; blocks while they are not free"},
+	{OpDealloc, "dealloc", "dealloc N", true, true, "gives N units of memory back"},
+	{OpIdle, "idle", "idle", false, true, "blocks until the device is idle: every committed buffer has finished (as cudaFree does)"},
+	{OpFail, "fail", "fail", true, true, "an error: in a buffer its remaining commands never run and it finishes; a CPU task is skipped and the next one runs"},
+	{OpDie, "die", "die", false, true, "the process of this rank ends: main thread, CPU streams and completion handlers stop where they are; committed buffers run on"},
+}
+
+var opByWord = func() map[string]*OpInfo {
+	m := make(map[string]*OpInfo, len(Ops))
+	for i := range Ops {
+		m[Ops[i].Word] = &Ops[i]
+	}
+	return m
+}()
+
+// Info returns the row of the table [Ops] for o. It panics for OpNone.
+func (o Op) Info() *OpInfo { return &Ops[o-1] }
+
+// String is the command's word.
+func (o Op) String() string {
+	if o == OpNone {
+		return "none"
+	}
+	return Ops[o-1].Word
+}
+
+// RankRef names a rank as seen from another. The zero value is the own rank.
+type RankRef int32
+
+// Relative references; a rank r of a file is RankRef(r+1).
+const (
+	OwnRank  RankRef = 0
+	NextRank RankRef = -1
+	PrevRank RankRef = -2
+)
+
+// Rank is the absolute reference to rank r, which counts from 0.
+func Rank(r int) RankRef { return RankRef(r + 1) }
+
+// Resolve gives the rank that r names, seen from rank own of ranks.
+func (r RankRef) Resolve(own, ranks int) int {
+	switch r {
+	case OwnRank:
+		return own
+	case NextRank:
+		return (own + 1) % ranks
+	case PrevRank:
+		return (own + ranks - 1) % ranks
+	}
+	return int(r) - 1
+}
+
+// String is the form in a file: "next", "prev" or a number; "" for the own rank.
+func (r RankRef) String() string {
+	switch r {
+	case OwnRank:
+		return ""
+	case NextRank:
+		return "next"
+	case PrevRank:
+		return "prev"
+	}
+	return strconv.Itoa(int(r) - 1)
+}
+
+// Read is one array that a command reads. Version 0 asks only that it was written; n > 0
+// demands that exactly n writes have happened, an input counting as one.
+type Read struct {
+	Array   Sym
+	Version uint32
+}
+
+// Command is one command of a buffer, one task of a CPU stream or one command of the
+// main thread, with names interned. Name is the kernel's, collective's, array's, fence's
+// or event's; Group is a collective's and NoSym for the default.
+type Command struct {
+	Op     Op
+	Equal  bool // wait: the view must equal Value, not reach it
+	Late   bool // wait: the target is the number of updates scheduled at each test (discipline late)
+	Rank   RankRef
+	Name   Sym
+	Group  Sym
+	For    Sym    // wait, await, update, signal of a lowered graph: the array that it stands for; else NoSym
+	Value  uint32 // update, add, reset, wait, park, signal, await: a fence value; alloc, dealloc: units
+	Reads  []Read
+	Writes []Sym
+}
+
+// Fence reports whether c tests, stores to or ends the life of a fence.
+func (c *Command) Fence() bool {
+	switch c.Op {
+	case OpUpdate, OpAdd, OpReset, OpRelease, OpFree, OpWait, OpPark, OpNotify:
+		return true
+	}
+	return false
+}
+
+// Stores reports whether c stores to a fence.
+func (c *Command) Stores() bool {
+	switch c.Op {
+	case OpUpdate, OpAdd, OpReset, OpRelease:
+		return true
+	}
+	return false
+}
+
+// Text is the command as written in a scenario file; [ParseCommand] reads it back.
+func (c *Command) Text(n *Names) string {
+	var b strings.Builder
+	b.WriteString(c.Op.String())
+	at := func() {
+		b.WriteByte(' ')
+		b.WriteString(n.Of(c.Name))
+		if c.Rank != OwnRank {
+			b.WriteByte('@')
+			b.WriteString(c.Rank.String())
+		}
+	}
+	switch c.Op {
+	case OpUpdate, OpAdd, OpReset, OpPark, OpSignal, OpAwait:
+		at()
+		fmt.Fprintf(&b, " %d", c.Value)
+	case OpWait:
+		at()
+		switch {
+		case c.Late:
+			b.WriteString(" late")
+		case c.Equal:
+			fmt.Fprintf(&b, " == %d", c.Value)
+		default:
+			fmt.Fprintf(&b, " %d", c.Value)
+		}
+	case OpRelease, OpFree, OpNotify, OpCoherent:
+		at()
+	case OpAlloc, OpDealloc:
+		fmt.Fprintf(&b, " %d", c.Value)
+	case OpSend:
+		fmt.Fprintf(&b, " %s to %s", n.Of(c.Name), c.Rank)
+	case OpRecv:
+		fmt.Fprintf(&b, " %s from %s", n.Of(c.Name), c.Rank)
+	case OpKernel, OpCollective:
+		b.WriteByte(' ')
+		b.WriteString(n.Of(c.Name))
+		if c.Group != NoSym {
+			b.WriteString(" in ")
+			b.WriteString(n.Of(c.Group))
+		}
+		if len(c.Reads) > 0 {
+			b.WriteString(" reads")
+			for _, r := range c.Reads {
+				b.WriteByte(' ')
+				b.WriteString(n.Of(r.Array))
+				if r.Version > 0 {
+					fmt.Fprintf(&b, "@%d", r.Version)
+				}
+			}
+		}
+		if len(c.Writes) != 1 || c.Writes[0] != c.Name {
+			b.WriteString(" writes")
+			for _, w := range c.Writes {
+				b.WriteByte(' ')
+				b.WriteString(n.Of(w))
+			}
+		}
+	}
+	return b.String()
+}
+
+// A CommandError is a fault in the text of a command, at a byte offset in it.
+type CommandError struct {
+	Offset int
+	Msg    string
+}
+
+func (e *CommandError) Error() string { return e.Msg }
+
+// ParseCommand reads one command as the table [Ops] gives its form. Lists may be
+// separated by spaces or commas. The error is a *CommandError.
+func ParseCommand(text string, n *Names) (Command, error) {
+	p := commandParser{names: n, words: splitWords(text), end: len(text)}
+	c := p.command()
+	if p.err != nil {
+		return Command{}, p.err
+	}
+	return c, nil
+}
+
+type word struct {
+	text   string
+	offset int
+}
+
+func splitWords(text string) []word {
+	var ws []word
+	for i := 0; i < len(text); {
+		if c := text[i]; c == ' ' || c == '\t' || c == ',' || c == '\n' {
+			i++
+			continue
+		}
+		j := i
+		for j < len(text) && !strings.ContainsRune(" \t,\n", rune(text[j])) {
+			j++
+		}
+		ws = append(ws, word{text[i:j], i})
+		i = j
+	}
+	return ws
+}
+
+// commandParser is a cursor over the words of one command. After the first error every
+// method does nothing.
+type commandParser struct {
+	names *Names
+	words []word
+	end   int
+	at    int
+	err   *CommandError
+}
+
+func (p *commandParser) fail(offset int, format string, args ...any) {
+	if p.err == nil {
+		p.err = &CommandError{offset, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (p *commandParser) peek() string {
+	if p.err != nil || p.at >= len(p.words) {
+		return ""
+	}
+	return p.words[p.at].text
+}
+
+func (p *commandParser) next(what string) word {
+	if p.err != nil {
+		return word{}
+	}
+	if p.at >= len(p.words) {
+		p.fail(p.end, "want %s", what)
+		return word{}
+	}
+	p.at++
+	return p.words[p.at-1]
+}
+
+func (p *commandParser) name(what string) Sym {
+	w := p.next(what)
+	if p.err != nil {
+		return NoSym
+	}
+	if i := strings.IndexAny(w.text, "@="); i >= 0 {
+		p.fail(w.offset+i, "%q is not %s: unexpected %q", w.text, what, w.text[i:])
+		return NoSym
+	}
+	return p.names.Intern(w.text)
+}
+
+func (p *commandParser) number(what string) uint32 {
+	w := p.next(what)
+	if p.err != nil {
+		return 0
+	}
+	v, err := strconv.ParseInt(w.text, 10, 64)
+	if err != nil {
+		if _, big := strconv.ParseFloat(w.text, 64); big == nil && strings.Trim(w.text, "-+0123456789") == "" {
+			p.fail(w.offset, "%s %s is outside 0 to %d", what, w.text, uint32(math.MaxUint32))
+			return 0
+		}
+		p.fail(w.offset, "%q is not %s: want a whole number", w.text, what)
+		return 0
+	}
+	if v < 0 || v > math.MaxUint32 {
+		p.fail(w.offset, "%s %d is outside 0 to %d", what, v, uint32(math.MaxUint32))
+		return 0
+	}
+	return uint32(v)
+}
+
+func (p *commandParser) rank(text string, offset int) RankRef {
+	switch text {
+	case "next":
+		return NextRank
+	case "prev":
+		return PrevRank
+	}
+	r, err := strconv.Atoi(text)
+	if err != nil || r < 0 || r > math.MaxInt32-1 {
+		p.fail(offset, "%q is not a rank: want a number, next or prev", text)
+		return OwnRank
+	}
+	return Rank(r)
+}
+
+// fence reads F or F@R.
+func (p *commandParser) fence() (Sym, RankRef) {
+	w := p.next("a fence")
+	if p.err != nil {
+		return NoSym, OwnRank
+	}
+	name, rank, found := strings.Cut(w.text, "@")
+	if name == "" || strings.ContainsAny(name, "=") {
+		p.fail(w.offset, "%q is not a fence", w.text)
+		return NoSym, OwnRank
+	}
+	r := OwnRank
+	if found {
+		r = p.rank(rank, w.offset+len(name)+1)
+	}
+	return p.names.Intern(name), r
+}
+
+func (p *commandParser) reads() []Read {
+	var rs []Read
+	for w := p.peek(); w != "" && w != "writes" && w != "reads" && w != "in"; w = p.peek() {
+		word := p.next("an array")
+		name, version, found := strings.Cut(word.text, "@")
+		if name == "" || strings.Contains(name, "=") {
+			p.fail(word.offset, "%q is not an array", word.text)
+			return nil
+		}
+		r := Read{Array: p.names.Intern(name)}
+		if found {
+			v, err := strconv.ParseUint(version, 10, 32)
+			if err != nil || v == 0 {
+				p.fail(word.offset+len(name)+1, "version %q of array %s is not a whole number from 1", version, name)
+				return nil
+			}
+			r.Version = uint32(v)
+		}
+		rs = append(rs, r)
+	}
+	if len(rs) == 0 {
+		p.fail(p.offset(), "want an array after reads")
+	}
+	return rs
+}
+
+func (p *commandParser) writes() []Sym {
+	var ws []Sym
+	for w := p.peek(); w != "" && w != "writes" && w != "reads" && w != "in"; w = p.peek() {
+		ws = append(ws, p.name("an array"))
+	}
+	if len(ws) == 0 {
+		p.fail(p.offset(), "want an array after writes")
+	}
+	return ws
+}
+
+func (p *commandParser) offset() int {
+	if p.at < len(p.words) {
+		return p.words[p.at].offset
+	}
+	return p.end
+}
+
+func (p *commandParser) keyword(want string) {
+	w := p.next(fmt.Sprintf("%q", want))
+	if p.err == nil && w.text != want {
+		p.fail(w.offset, "want %q, found %q", want, w.text)
+	}
+}
+
+func (p *commandParser) command() Command {
+	w := p.next("a command")
+	if p.err != nil {
+		return Command{}
+	}
+	info, ok := opByWord[w.text]
+	if !ok {
+		p.fail(w.offset, "unknown command %q", w.text)
+		return Command{}
+	}
+	c := Command{Op: info.Op, Name: NoSym, Group: NoSym, For: NoSym}
+	switch c.Op {
+	case OpUpdate, OpAdd:
+		c.Name, c.Rank = p.fence()
+		c.Value = p.number("a fence value")
+	case OpReset, OpPark:
+		c.Name = p.name("a fence")
+		c.Value = p.number("a fence value")
+	case OpRelease:
+		c.Name, c.Rank = p.fence()
+		c.Value = Released
+	case OpFree, OpNotify:
+		c.Name = p.name("a fence")
+	case OpWait:
+		c.Name, c.Rank = p.fence()
+		if p.peek() == "==" {
+			p.next("==")
+			c.Equal = true
+		}
+		c.Value = p.number("a fence value")
+	case OpCoherent:
+		c.Name = p.name("an array")
+	case OpSignal, OpAwait:
+		c.Name = p.name("an event")
+		c.Value = p.number("an event value")
+	case OpSend, OpRecv:
+		c.Name = p.name("an array")
+		p.keyword(map[Op]string{OpSend: "to", OpRecv: "from"}[c.Op])
+		r := p.next("a rank")
+		if p.err == nil {
+			c.Rank = p.rank(r.text, r.offset)
+		}
+		if c.Op == OpSend {
+			c.Reads = []Read{{Array: c.Name}}
+		} else {
+			c.Writes = []Sym{c.Name}
+		}
+	case OpAlloc, OpDealloc:
+		c.Value = p.number("a size")
+	case OpKernel, OpCollective:
+		c.Name = p.name("a name")
+		for p.err == nil && p.at < len(p.words) {
+			k := p.next("a keyword")
+			switch {
+			case k.text == "in" && c.Op == OpCollective && c.Group == NoSym:
+				c.Group = p.name("a group")
+			case k.text == "reads" && c.Reads == nil:
+				c.Reads = p.reads()
+			case k.text == "writes" && c.Writes == nil:
+				c.Writes = p.writes()
+			default:
+				p.fail(k.offset, "unexpected %q: the form is %q", k.text, info.Form)
+			}
+		}
+		if c.Writes == nil {
+			c.Writes = []Sym{c.Name}
+		}
+	}
+	if p.err == nil && p.at < len(p.words) {
+		p.fail(p.words[p.at].offset, "unexpected %q: the form is %q", p.words[p.at].text, info.Form)
+	}
+	return c
+}

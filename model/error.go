@@ -1,0 +1,23 @@
+package model
+
+import "fmt"
+
+// An Error is a fault in an input file. Line and Col count from 1; Line 0 means that the
+// value at fault came from no file, and Msg then begins with its path in the scenario.
+type Error struct {
+	File string
+	Line int
+	Col  int
+	Msg  string
+}
+
+// Error is "FILE:LINE:COL: message", without what is not known.
+func (e *Error) Error() string {
+	switch {
+	case e.Line == 0 && e.File == "":
+		return e.Msg
+	case e.Line == 0:
+		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}

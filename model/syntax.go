@@ -1,0 +1,167 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Memory is bounded by the values of a file, counted before they are built, and by those
+// that aliases stand for.
+const (
+	maxValues  = 16 << 20
+	maxAliased = 4 << 20
+)
+
+// readTree turns the text of one document into a tree of nodes, aliases left unexpanded.
+// The tree of an empty document is nil.
+func readTree(file string, src []byte) (root *yaml.Node, err error) {
+	if err := checkText(file, src); err != nil {
+		return nil, err
+	}
+	if isJSON(src) {
+		src = escapeJSON(src)
+	}
+	defer func() {
+		if r := recover(); r != nil { // a fault of the library must not end the caller
+			root, err = nil, &Error{file, 1, 1, fmt.Sprintf("not YAML: %v", r)}
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(src))
+	var first, second yaml.Node
+	switch err := d.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, syntaxError(file, src, err)
+	}
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return nil, &Error{file, max(1, second.Line), max(1, second.Column), "a second document: want one document"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxError(file, src, err)
+	}
+	if len(first.Content) == 0 {
+		return nil, nil
+	}
+	return first.Content[0], nil
+}
+
+// checkText refuses what is too long, not UTF-8, holds control characters or would make
+// too many values.
+func checkText(file string, src []byte) error {
+	if len(src) > MaxFileBytes {
+		return &Error{file, 1, 1, fmt.Sprintf("the file is longer than %d bytes", MaxFileBytes)}
+	}
+	at := func(offset int, format string, args ...any) error {
+		line, col := position(src, offset)
+		return &Error{file, line, col, fmt.Sprintf(format, args...)}
+	}
+	values, json := 0, isJSON(src)
+	for i := 0; i < len(src); {
+		c := src[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(src[i:])
+			if r == utf8.RuneError && size == 1 {
+				return at(i, "byte 0x%02x is not UTF-8", c)
+			}
+			if unprintable(r) && !json {
+				return at(i, "control character %U", r)
+			}
+			i += size
+			continue
+		case c == 0x7f && json:
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f:
+			return at(i, "control character %U", c)
+		case c == ',' || c == '\n' || c == ':' || c == '[' || c == '{':
+			if values++; values > maxValues {
+				return at(i, "more than %d values in one file", maxValues)
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+// position is the line and column, both from 1, of a byte of src.
+func position(src []byte, offset int) (line, col int) {
+	before := src[:offset]
+	line = 1 + bytes.Count(before, []byte{'\n'})
+	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+}
+
+var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+// isJSON guesses that a file is JSON, from how it begins.
+func isJSON(src []byte) bool {
+	s := bytes.TrimLeft(src, " \t\r\n")
+	return len(s) > 0 && s[0] == '{'
+}
+
+// escapeJSON rewrites what JSON allows and YAML reads otherwise: pairs of surrogate
+// escapes, and characters that YAML forbids or takes for line ends.
+func escapeJSON(src []byte) []byte {
+	if i := bytes.IndexByte(src, '{'); bytes.IndexByte(src[:i], '\t') >= 0 { // YAML wants spaces there
+		src = append(bytes.ReplaceAll(src[:i], []byte{'\t'}, []byte{' '}), src[i:]...)
+	}
+	if bytes.Contains(src, []byte(`\u`)) {
+		src = surrogates.ReplaceAllFunc(src, func(pair []byte) []byte {
+			high, _ := strconv.ParseUint(string(pair[2:6]), 16, 32)
+			low, _ := strconv.ParseUint(string(pair[8:12]), 16, 32)
+			return fmt.Appendf(nil, `\U%08x`, 0x10000+(high-0xd800)<<10+(low-0xdc00))
+		})
+	}
+	var out []byte
+	from := 0
+	for i := 0; i < len(src); {
+		if c := src[i]; c < 0x7f {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(src[i:])
+		if unprintable(r) || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+			out = append(append(out, src[from:i]...), fmt.Sprintf(`\u%04x`, r)...)
+			from = i + size
+		}
+		i += size
+	}
+	if out == nil {
+		return src
+	}
+	return append(out, src[from:]...)
+}
+
+// unprintable reports whether YAML refuses a character beyond the space.
+func unprintable(r rune) bool {
+	return r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff
+}
+
+var (
+	atLine        = regexp.MustCompile(`^line (\d+): `)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+// syntaxError gives the parser's message, which knows at most a line, a position.
+func syntaxError(file string, src []byte, err error) error {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	e := &Error{file, 1, 1, msg}
+	if m := atLine.FindStringSubmatch(msg); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Msg = msg[len(m[0]):]
+	} else if m := unknownAnchor.FindStringSubmatch(msg); m != nil {
+		if i := bytes.Index(src, []byte("*"+m[1])); i >= 0 {
+			e.Line, e.Col = position(src, i)
+		}
+		e.Msg = fmt.Sprintf("alias %q has no anchor before it", m[1])
+	}
+	e.Msg = "not YAML: " + e.Msg
+	return e
+}

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestParseHostile gives Parse inputs that are made to cost time or memory. Each must be
+// refused, with a position, in seconds and without growing the heap out of bounds.
+func TestParseHostile(t *testing.T) {
+	head := "fencesim: 1\n"
+	fill := func(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
+	bomb := head + "about: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	explicitBomb := head + "schedule:\n  inputs: &a0 [" + fill("x,", 2000) + "x]\n  queues:\n    - name: q\n      buffers: &b0 [" +
+		fill("*a0,", 8000) + "*a0]\n    - {name: r, buffers: *b0}\n    - {name: r, buffers: *b0}\n    - {name: r, buffers: *b0}\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("k%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9), i)
+	}
+	big := func(key string) string {
+		return head + "generate: {kind: independent-reductions, rounds: 8, elems: 1, reductions: " + key + "}\n"
+	}
+	const most = MaxFileBytes
+	for _, h := range []struct{ name, text string }{
+		{"too long", fill("a", most+1)},
+		{"letters", fill("a", most)},
+		{"zeroes", fill("\x00", most)},
+		{"high bytes", fill("\xff", most)},
+		{"commas", "[" + fill("a,", most-1)},
+		{"flow depth", fill("[", 100_000)},
+		{"flow depth most", fill("[", most)},
+		{"mapping depth", fill("{a: ", 400_000)},
+		{"block depth", fill("- ", 200_000)},
+		{"question marks", fill("? ", most)},
+		{"newlines", fill("\n", most)},
+		{"dashes", fill("-\n", most)},
+		{"keys", fill("a:\n", most)},
+		{"anchors", fill("&a ", most)},
+		{"tags", fill("!a ", most)},
+		{"quotes", fill(`"`, most)},
+		{"one quote", `"` + fill("a\n", most/8)},
+		{"comments", fill("#\n", most/8)},
+		{"documents", fill("---\n", most/8)},
+		{"alias bomb", bomb},
+		{"alias bomb of commands", explicitBomb},
+		{"alias of itself", head + "about: &a [*a]\n"},
+		{"huge reductions", big("9223372036854775807")},
+		{"large reductions", big("2147483647")},
+		{"beyond 64 bits", big("99999999999999999999999")},
+		{"spaces", fill(" ", most-20) + head},
+		{"tabs", fill("\t", most)},
+		{"indent", fill(" \n", most/8) + "x"},
+	} {
+		t.Run(h.name, func(t *testing.T) {
+			runtime.GC()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			s, err := Parse("f.yaml", []byte(h.text))
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Fatalf("accepted: %+v", s.Name)
+			}
+			e, ok := err.(*Error)
+			if !ok || e.Line < 1 || e.Col < 1 {
+				t.Errorf("no position: %v", err)
+			}
+			if len(e.Msg) > 1000 {
+				t.Errorf("message of %d bytes", len(e.Msg))
+			}
+			alloc := (after.TotalAlloc - before.TotalAlloc) >> 20
+			t.Logf("%.80s; %v, %d MiB allocated", err, took.Round(time.Millisecond), alloc)
+			if took > 20*time.Second || alloc > 4096 {
+				t.Errorf("%v, %d MiB allocated", took, alloc)
+			}
+		})
+	}
+}
+
+// TestParseJSON reads what only JSON allows: no spaces, tabs, surrogate pairs, raw
+// characters that YAML takes for line ends.
+func TestParseJSON(t *testing.T) {
+	want := "a\u2028b \U0001F600 \u007f / \u0085."
+	text := "\t{\"fencesim\":1,\r\n\t\"about\":\"a\u2028b \\ud83d\\uDE00 \u007f \\/ \u0085.\",\"generate\":{\"kind\":\"random\",\"seed\":18446744073709551615,\"size\":3}}"
+	if !json.Valid([]byte(text)) {
+		t.Fatal("the test's text is no JSON")
+	}
+	s := mustParse(t, text)
+	if s.About != want {
+		t.Errorf("about %q, want %q", s.About, want)
+	}
+	if s.Generate.Seed != 1<<64-1 {
+		t.Errorf("seed %d", s.Generate.Seed)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{headline, explicit, "", "{", "a: &a [*a]", "fencesim: 1\nmachine: {preset: lag-3, transport: {buffered: 2}}\n",
+		"fencesim: 1\ngraph: {inputs: {x: 1}, nodes: [{name: a, op: matmul, in: [x, b]}, {name: b, op: recv, peer: 0, in: [a]}], outputs: [a]}\nevals: [{outputs: [a]}]\n",
+		"fencesim: 1\nranks: 3\nschedule: {queues: [{name: q, buffers: [[update F@next 1, idle]]}], main: [commit q, wait F 1]}\nrank_schedules: {1: {main: []}}\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if len(src) > 1<<16 {
+			return
+		}
+		_, _ = ParseMachine("f.yaml", src)
+		s, err := Parse("f.yaml", src)
+		if err != nil {
+			if e, ok := err.(*Error); !ok || e.Line < 1 || e.Col < 1 {
+				t.Fatalf("no position: %v", err)
+			}
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("parsed but not valid: %v", err)
+		}
+		if !small(s) {
+			return
+		}
+		ps, err := s.Programs(s.Effective())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = ps[0].ShowText()
+		j, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Parse("g.yaml", j)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, j)
+		}
+		if k, _ := json.Marshal(back); !bytes.Equal(j, k) {
+			t.Fatalf("round trip:\n%s\n%s", j, k)
+		}
+		y, err := s.Format()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse("y.yaml", y); err != nil {
+			t.Fatalf("%v\n%s", err, y)
+		}
+	})
+}
+
+// small reports whether the programs of s are cheap to make.
+func small(s *Scenario) bool {
+	if s.Generate != nil {
+		k, _ := KindNamed(s.Generate.Kind)
+		return k.Count(s.Generate) < 1000
+	}
+	return true
+}

@@ -1,0 +1,297 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/fencesim/fencesim/model"
+)
+
+// Final reports whether every rank has done all it was given: the main thread at its end,
+// every non-empty buffer committed, every committed buffer finished, every task and
+// completion handler done. Of a process that has ended only the committed buffers count.
+// Stores still on their way do not matter.
+func (y *System) Final(s State) bool {
+	for r := range y.ranks {
+		if !y.rankFinal(s, &y.ranks[r]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (y *System) rankFinal(s State, rk *rank) bool {
+	dead := rk.dead.get(s) != 0
+	if int(rk.at.get(s)) < len(rk.main) {
+		return false
+	}
+	for i := rk.queues.lo; i < rk.queues.hi; i++ {
+		q := &y.queues[i]
+		if y.unfinished(s, q) > 0 || !dead && y.uncommitted(s, q) {
+			return false
+		}
+	}
+	if dead {
+		return true
+	}
+	for i := rk.streams.lo; i < rk.streams.hi; i++ {
+		if int(y.streams[i].pc.get(s)) < len(y.streams[i].cmds) {
+			return false
+		}
+	}
+	for i := rk.handlers.lo; i < rk.handlers.hi; i++ {
+		h := &y.handlers[i]
+		if int(h.pc.get(s)) < len(h.cmds) {
+			return false
+		}
+	}
+	return true
+}
+
+// uncommitted reports whether some command of q is in no committed buffer.
+func (y *System) uncommitted(s State, q *queue) bool {
+	if !q.fixed {
+		return q.open.int(s) < int32(len(q.cmds))
+	}
+	end := int32(0)
+	if com := q.com.int(s); com > 0 {
+		end = q.ends[com-1]
+	}
+	return end < int32(len(q.cmds))
+}
+
+// Stuck reports whether s is a hang: it is not final and has no guaranteed transition.
+func (y *System) Stuck(s State) bool {
+	if y.Final(s) {
+		return false
+	}
+	for _, t := range y.Enabled(s, nil) {
+		if !t.Possible {
+			return false
+		}
+	}
+	return true
+}
+
+// Orphan reports whether in stuck state s some rank has a committed buffer that has not
+// finished while its main thread and CPU streams have ended: its GPU stays locked.
+func (y *System) Orphan(s State) bool {
+	for r := range y.ranks {
+		rk := &y.ranks[r]
+		if int(rk.at.get(s)) < len(rk.main) {
+			continue
+		}
+		ended := true
+		for i := rk.streams.lo; i < rk.streams.hi && rk.dead.get(s) == 0; i++ {
+			ended = ended && int(y.streams[i].pc.get(s)) == len(y.streams[i].cmds)
+		}
+		if !ended {
+			continue
+		}
+		for i := rk.queues.lo; i < rk.queues.hi; i++ {
+			if y.unfinished(s, &y.queues[i]) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Counters gives rank r's three numbers in s.
+func (y *System) Counters(s State, r int) model.Counters {
+	rk := &y.ranks[r]
+	var c model.Counters
+	if rk.gpuFence >= 0 {
+		c.GPU = uint32(y.fences[rk.gpuFence].cpu.get(s))
+		c.Scheduled = y.scheduled(s, rk)
+	}
+	if rk.cpuFence >= 0 {
+		c.CPU = uint32(y.fences[rk.cpuFence].gpu.get(s))
+	}
+	return c
+}
+
+func (y *System) scheduled(s State, rk *rank) uint32 {
+	if rk.program.FromGraph {
+		return rk.late[rk.gpuFence][rk.at.get(s)]
+	}
+	n := uint32(0)
+	for i := rk.queues.lo; i < rk.queues.hi; i++ {
+		n = max(n, y.queues[i].scheduledMax[y.queues[i].com.get(s)])
+	}
+	return n
+}
+
+// A FenceState is one fence in one state.
+type FenceState struct {
+	Name      string `json:"name"`
+	Scheduled uint32 `json:"scheduled"`
+	Stored    uint32 `json:"stored"`
+	SeenByGPU uint32 `json:"seen_by_gpu"`
+	SeenByCPU uint32 `json:"seen_by_cpu"`
+}
+
+// FenceStates gives every fence of rank r in s. Scheduled is the largest value of an
+// update that has been encoded, Stored the largest that has been executed.
+func (y *System) FenceStates(s State, r int) []FenceState {
+	var out []FenceState
+	for i := range y.fences {
+		f := &y.fences[i]
+		if int(f.rank) != r {
+			continue
+		}
+		st := FenceState{Name: f.name, SeenByGPU: uint32(f.gpu.get(s)), SeenByCPU: uint32(f.cpu.get(s))}
+		st.Stored = max(st.SeenByGPU, st.SeenByCPU)
+		st.Scheduled = f.initial
+		for o := range y.ranks {
+			y.eachScheduled(s, &y.ranks[o], func(x *cmd) {
+				if x.src.Stores() && x.object == int32(i) && x.op != model.OpAdd {
+					st.Scheduled = max(st.Scheduled, x.value)
+				}
+			})
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// eachScheduled calls f for every command of rank rk that its main thread has handed over.
+func (y *System) eachScheduled(s State, rk *rank, f func(x *cmd)) {
+	for i := rk.queues.lo; i < rk.queues.hi; i++ {
+		q := &y.queues[i]
+		end := int32(0)
+		if !q.fixed {
+			end = q.encoded[rk.at.get(s)]
+		} else if com := q.com.int(s); com > 0 {
+			end = q.ends[com-1]
+		}
+		for j := range q.cmds[:end] {
+			f(&q.cmds[j])
+		}
+	}
+	for i := rk.streams.lo; i < rk.streams.hi; i++ {
+		st := &y.streams[i]
+		for j := range st.cmds[:st.enq.get(s)] {
+			f(&st.cmds[j])
+		}
+	}
+}
+
+// A Blocked is an agent that has something to do and cannot: where it stands and what it
+// needs. Waits on a fence or event name it, with the target and the value seen.
+type Blocked struct {
+	Agent string `json:"agent"`
+	At    string `json:"at"`
+	Needs string `json:"needs"`
+
+	Rank   int    `json:"-"`
+	Index  int32  `json:"-"` // the agent
+	Fence  int32  `json:"-"` // wait, park: the fence; -1 otherwise
+	Target uint32 `json:"-"`
+	Seen   uint32 `json:"-"`
+	GPU    bool   `json:"-"`
+}
+
+// Blocked lists the blocked agents of rank r in s, which should be stuck.
+func (y *System) Blocked(s State, r int) []Blocked {
+	rk := &y.ranks[r]
+	var out []Blocked
+	add := func(agent int32, at, needs string) *Blocked {
+		out = append(out, Blocked{Agent: y.agents[agent].name, At: at, Needs: needs, Rank: r, Index: agent, Fence: -1})
+		return &out[len(out)-1]
+	}
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.main[at].cmd == nil {
+		add(rk.agent, y.StepText(r, int(at)), y.mainNeeds(s, rk, &rk.main[at], at))
+	} else if int(at) >= len(rk.main) && rk.dead.get(s) == 0 {
+		for i := rk.queues.lo; i < rk.queues.hi; i++ {
+			if y.uncommitted(s, &y.queues[i]) {
+				add(rk.agent, "end", "nothing: it has ended and never committed what is left on "+y.queues[i].name)
+			}
+		}
+	}
+	for i := rk.queues.lo; i < rk.queues.hi; i++ {
+		q := &y.queues[i]
+		if fin := q.fin.int(s); fin < q.com.int(s) && !y.startedBuffer(s, q, fin) && !y.finished(s, q, fin) {
+			needs := "the device, which another buffer keeps"
+			if rk.ignored.get(s) != 0 {
+				needs = "nothing that can come: after a kill no buffer starts"
+			}
+			add(q.agent, fmt.Sprintf("start of buffer %d", fin), needs)
+		}
+	}
+	y.current(s, int32(r), func(agent, _ int32, x *cmd, ph int32) {
+		b := add(agent, y.text(x), y.commandNeeds(s, x, ph))
+		b.GPU = y.agents[agent].kind == agentQueue
+		if x.op == model.OpWait || x.op == model.OpPark {
+			b.Fence, b.Target, b.Seen = x.object, y.target(s, x), y.view(s, x.object, b.GPU)
+		}
+	})
+	return out
+}
+
+func (y *System) mainNeeds(s State, rk *rank, st *mainStep, at int32) string {
+	switch st.Kind {
+	case model.StepThrottle:
+		if n := rk.blocked.int(s); n > 0 {
+			return fmt.Sprintf("fewer than %d active tasks; %d are", n, y.active(s, rk))
+		}
+		return "room on a queue to commit what is open"
+	case model.StepSynchronize:
+		if st.Queue {
+			return "every committed buffer of " + y.queues[st.target].name + " to finish"
+		}
+		return "every task of " + y.streams[st.target].name + " to run"
+	}
+	return fmt.Sprintf("fewer than %d unfinished buffers on the queue", y.m.inFlight)
+}
+
+func (y *System) commandNeeds(s State, x *cmd, ph int32) string {
+	gpu := y.agents[x.holder].kind == agentQueue
+	side := "CPU"
+	if gpu {
+		side = "GPU"
+	}
+	switch x.op {
+	case model.OpWait, model.OpPark:
+		if gpu && y.m.slots > 0 && ph == phaseNew && x.op == model.OpWait {
+			return "a free slot"
+		}
+		f := &y.fences[x.object]
+		rel := "at least "
+		if x.equal {
+			rel = "exactly "
+		}
+		return fmt.Sprintf("%s %s%d; the %s sees %d", f.name, rel, y.target(s, x), side, y.view(s, x.object, gpu))
+	case model.OpAwait:
+		return fmt.Sprintf("event %s at least %d; it is %d", y.events[x.object].name, x.value, y.events[x.object].value.get(s))
+	case model.OpCollective:
+		if ph == phaseNew {
+			return "a free slot"
+		}
+		return "every rank at this collective: " + y.absent(s, x)
+	case model.OpSend:
+		return fmt.Sprintf("rank %d to receive", x.peer)
+	case model.OpRecv:
+		return fmt.Sprintf("rank %d to send", x.peer)
+	case model.OpAlloc:
+		return fmt.Sprintf("%d units of memory", x.value)
+	case model.OpIdle:
+		return "every committed buffer to finish"
+	}
+	return "a free slot"
+}
+
+// absent lists the ranks that have not arrived at the collective at which x has.
+func (y *System) absent(s State, x *cmd) string {
+	g := &y.groups[x.object]
+	ord := x.ord.get(s)
+	if x.ord.none() {
+		ord = g.arrived.get(s)
+	}
+	text := "missing"
+	for r, p := range g.peers {
+		if p < 0 || y.groups[p].arrived.get(s) < ord {
+			text += fmt.Sprintf(" rank %d", r)
+		}
+	}
+	return text
+}
