@@ -32,7 +32,7 @@ func (c *checker) failIn(path []any, offset int, format string, args ...any) {
 	if c.count++; c.count > maxFaults {
 		return
 	}
-	e := &Error{File: c.file, Msg: fmt.Sprintf(format, args...)}
+	e := newError(c.file, 0, 0, format, args...)
 	if c.root == nil {
 		if c.first == nil {
 			if len(path) > 0 {
@@ -100,11 +100,20 @@ func (c *checker) has(path ...any) bool {
 	}
 	n := c.root
 	for _, p := range path {
-		if n.Kind != yaml.MappingNode {
+		i, index := p.(int)
+		switch {
+		case index && n.Kind == yaml.SequenceNode && i < len(n.Content):
+			n = n.Content[i]
+		case n.Kind == yaml.MappingNode:
+			n = valueAt(n, fmt.Sprint(p))
+		default:
 			return false
 		}
-		if n = valueAt(n, fmt.Sprint(p)); n == nil {
+		if n == nil {
 			return false
+		}
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
 		}
 	}
 	return true

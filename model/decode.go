@@ -29,7 +29,7 @@ type nodeDecoder interface {
 
 func (d *decoder) fail(n *yaml.Node, format string, args ...any) {
 	if d.err == nil {
-		d.err = &Error{d.file, n.Line, n.Column, fmt.Sprintf(format, args...)}
+		d.err = newError(d.file, n.Line, n.Column, format, args...)
 	}
 }
 
@@ -151,12 +151,12 @@ func (d *decoder) integer(n *yaml.Node, low, high int64) int64 {
 		switch n.ShortTag() {
 		case "!!int":
 			if n.Decode(&v) != nil {
-				d.fail(n, "%s is outside %d to %d", shorten(n.Value), low, high)
+				d.fail(n, "%s does not fit 64 bits", shorten(n.Value))
 				return 0
 			}
 		case "!!float":
 			if strings.Trim(n.Value, "+-0123456789") == "" {
-				d.fail(n, "%s is outside %d to %d", shorten(n.Value), low, high)
+				d.fail(n, "%s does not fit 64 bits", shorten(n.Value))
 				return 0
 			}
 			fallthrough
@@ -238,7 +238,11 @@ func (d *decoder) entries(n *yaml.Node, each func(key, value *yaml.Node)) {
 		if k.Kind == yaml.AliasNode {
 			k = k.Alias
 		}
-		if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!null" || k.Value == "<<" {
+		if k.Kind == yaml.ScalarNode && k.ShortTag() == "!!merge" {
+			d.fail(k, "merge keys are not part of the format")
+			return
+		}
+		if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!null" {
 			d.fail(k, "key: want text, found %s", found(k))
 			return
 		}
@@ -264,6 +268,7 @@ type shape struct {
 	fields []int
 	needed []bool
 	number []bool // text that may be written as a number
+	none   []bool // an empty list means the same as none
 }
 
 func shapeOf(t reflect.Type) shape {
@@ -276,6 +281,7 @@ func shapeOf(t reflect.Type) shape {
 		s.keys = append(s.keys, name)
 		s.fields = append(s.fields, i)
 		s.needed = append(s.needed, !strings.Contains(options, "omit"))
+		s.none = append(s.none, strings.Contains(options, "omitempty"))
 		s.number = append(s.number, t.Field(i).Tag.Get("file") == "number")
 	}
 	return s
@@ -301,8 +307,8 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value) {
 		present |= 1 << i
 		field := v.Field(s.fields[i])
 		d.field(value, field, s.number[i])
-		if !s.needed[i] && field.Kind() == reflect.Slice && field.Len() == 0 {
-			field.SetZero() // an empty list of an optional key means the same as none
+		if s.none[i] && field.Kind() == reflect.Slice && field.Len() == 0 {
+			field.SetZero()
 		}
 	})
 	if d.err != nil {

@@ -23,7 +23,7 @@ func (d *Discipline) decodeNode(dec *decoder, n *yaml.Node) {
 	if dec.err != nil {
 		return
 	}
-	v, err := ParseDiscipline(word)
+	v, err := ParseDiscipline(shorten(word))
 	if err != nil {
 		dec.fail(n, "%s", err)
 		return
@@ -37,6 +37,9 @@ func (b *BufferFile) decodeNode(d *decoder, n *yaml.Node) {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		d.value(n, reflect.ValueOf(&b.Commands).Elem())
+		if len(b.Commands) == 0 {
+			b.Commands = nil
+		}
 	case yaml.MappingNode:
 		d.structure(n, reflect.ValueOf(b).Elem())
 	default:

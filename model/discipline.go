@@ -54,5 +54,12 @@ func ParseDiscipline(word string) (Discipline, error) {
 	return 0, fmt.Errorf("unknown discipline %q: want one of %s", word, strings.Join(words, ", "))
 }
 
+// UnmarshalText is [ParseDiscipline].
+func (d *Discipline) UnmarshalText(b []byte) error {
+	v, err := ParseDiscipline(string(b))
+	*d = v
+	return err
+}
+
 // MarshalText is String as bytes.
 func (d Discipline) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

@@ -3,6 +3,8 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -126,10 +128,24 @@ func block(n *yaml.Node, depth int) {
 		}
 	}
 	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && !plainText(n.Value) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	if leaf && n.Kind != yaml.ScalarNode {
 		n.Style = yaml.FlowStyle
 	}
 	for _, c := range n.Content {
 		block(c, depth+1)
 	}
+}
+
+// plainText reports whether text may stand without quotes, or as an indented block: lines
+// that neither begin nor end with a space, without control characters.
+func plainText(s string) bool {
+	for line := range strings.SplitSeq(s, "\n") {
+		if line != strings.TrimSpace(line) || line == "" && s != "" {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }

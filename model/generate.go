@@ -8,12 +8,12 @@ import (
 // A Generate is a rule that makes a graph. Kind is a row of [Kinds]; the other fields are
 // its arguments, zero where the kind has no use for them.
 type Generate struct {
-	Kind       string `json:"kind"`
-	Reductions int    `json:"reductions,omitempty"`
-	Rounds     int    `json:"rounds,omitempty"`
-	Elems      int64  `json:"elems,omitempty"`
-	Seed       uint64 `json:"seed,omitempty"`
-	Size       int    `json:"size,omitempty"`
+	Kind       string `json:"kind"`                 // which family
+	Reductions int    `json:"reductions,omitempty"` // number of reductions; of micro-batches in a pipeline
+	Rounds     int    `json:"rounds,omitempty"`     // matmuls before (and after) each
+	Elems      int64  `json:"elems,omitempty"`      // elements of every array
+	Seed       uint64 `json:"seed,omitempty"`       // of the random draws
+	Size       int    `json:"size,omitempty"`       // number of operations
 }
 
 // A Kind is one family of generated graphs: which arguments it needs, which others it

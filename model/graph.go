@@ -37,11 +37,11 @@ type GraphEval struct {
 // Evaluator holds the limits of the evaluator of semantics section 7. Zero fields mean the
 // defaults of [DefaultEvaluator].
 type Evaluator struct {
-	BFSWidth          int `json:"bfs_width,omitempty"`
-	MaxOps            int `json:"max_ops,omitempty"`
-	MaxMB             int `json:"max_mb,omitempty"`
-	MaxActive         int `json:"max_active,omitempty"`
-	DispatchesPerTask int `json:"dispatches_per_task,omitempty"`
+	BFSWidth          int `json:"bfs_width,omitempty"`           // arrays appended to the tape but not yet taken
+	MaxOps            int `json:"max_ops,omitempty"`             // operations of a buffer beyond which it is committed
+	MaxMB             int `json:"max_mb,omitempty"`              // Mi elements of a buffer beyond which it is committed
+	MaxActive         int `json:"max_active,omitempty"`          // active tasks beyond which the main thread blocks
+	DispatchesPerTask int `json:"dispatches_per_task,omitempty"` // CPU dispatches for one active task
 }
 
 // DefaultEvaluator is the public source of MLX in August 2026: at most 20 arrays appended

@@ -407,14 +407,17 @@ func lastTouches(cs []Command, names int) (write, read []int32) {
 		switch c.Op {
 		case OpCoherent:
 			reads, writes = []Read{{Array: c.Name}}, []Sym{c.Name}
-		case OpWait:
-			reads, writes = nil, []Sym{c.For}
+		case OpWait, OpAwait:
+			reads, writes = nil, nil
+			if c.For != NoSym {
+				writes = []Sym{c.For}
+			}
 		}
 		for _, r := range reads {
 			write[i] = max(write[i], lastWrite[r.Array])
 		}
 		for _, w := range writes {
-			if c.Op != OpWait { // a second wait for an array needs none
+			if c.Op != OpWait && c.Op != OpAwait { // a second wait for an array needs none
 				write[i] = max(write[i], lastWrite[w])
 			}
 			read[i] = max(read[i], lastRead[w])

@@ -29,7 +29,17 @@ func Parse(file string, src []byte) (*Scenario, error) {
 	if c.first != nil {
 		return nil, c.first
 	}
+	s.Freeze()
 	return s, nil
+}
+
+// UnmarshalJSON is [Parse], for scenarios inside traces and results.
+func (s *Scenario) UnmarshalJSON(b []byte) error {
+	p, err := Parse("", b)
+	if err == nil {
+		*s = *p
+	}
+	return err
 }
 
 // version refuses another version of the format before any of its keys is looked at.
@@ -82,4 +92,13 @@ func ParseMachine(file string, src []byte) (Machine, error) {
 		return Machine{}, d.err
 	}
 	return m, nil
+}
+
+// UnmarshalJSON is [ParseMachine], for machines inside traces and results.
+func (m *Machine) UnmarshalJSON(b []byte) error {
+	p, err := ParseMachine("", b)
+	if err == nil {
+		*m = p
+	}
+	return err
 }

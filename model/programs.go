@@ -99,40 +99,38 @@ func (p *programs) link(c *checker, ranks int) {
 	if len(p.ranks) == ranks {
 		return // no rank runs the common schedule
 	}
+	next, prev := p.neighbours(NextRank, ranks), p.neighbours(PrevRank, ranks)
 	for _, f := range p.schedule.remote {
-		if f.rank > OwnRank {
-			touch(p.at(f.rank.Resolve(0, ranks)), f)
+		targets := []*scheduleResolver{nil}
+		switch f.rank {
+		case NextRank:
+			targets = next
+		case PrevRank:
+			targets = prev
+		default:
+			targets[0] = p.at(f.rank.Resolve(0, ranks))
+		}
+		for _, t := range targets {
+			touch(t, f)
+		}
+	}
+}
+
+// neighbours are the schedules to which ref leads from ranks of the common schedule.
+func (p *programs) neighbours(ref RankRef, ranks int) []*scheduleResolver {
+	var out []*scheduleResolver
+	common := false
+	for r := range ranks {
+		if p.ranks[r] != nil {
 			continue
 		}
-		touched := make(map[*scheduleResolver]bool)
-		own := append(slices.Sorted(maps.Keys(p.ranks)), 0)
-		for _, r := range own { // the common schedule's neighbours are itself and these
-			if t := p.at(r); !touched[t] && p.neighbour(f.rank, r, ranks) {
-				touched[t] = true
-				touch(t, f)
-			}
-		}
-		if !touched[p.schedule] && p.commonMeets(f.rank, ranks) {
-			touch(p.schedule, f)
+		switch own := p.ranks[ref.Resolve(r, ranks)]; {
+		case own != nil:
+			out = append(out, own)
+		case !common:
+			common = true
+			out = append(out, p.schedule)
 		}
 	}
-}
-
-// neighbour reports whether rank r is what ref names for a rank of the common schedule.
-func (p *programs) neighbour(ref RankRef, r, ranks int) bool {
-	from := PrevRank
-	if ref == PrevRank {
-		from = NextRank
-	}
-	return p.ranks[from.Resolve(r, ranks)] == nil
-}
-
-// commonMeets reports whether ref leads from a rank of the common schedule to another.
-func (p *programs) commonMeets(ref RankRef, ranks int) bool {
-	for r := range ranks {
-		if p.ranks[r] == nil && p.ranks[ref.Resolve(r, ranks)] == nil {
-			return true
-		}
-	}
-	return false
+	return out
 }

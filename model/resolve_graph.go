@@ -45,7 +45,7 @@ func (r *graphResolver) fail(path []any, format string, args ...any) {
 
 func (r *graphResolver) streams() {
 	streams := r.file.Streams
-	if len(streams) == 0 && !r.c.has("graph", "streams") {
+	if len(streams) == 0 {
 		streams = Map[StreamFile]{{"gpu", StreamFile{"gpu"}}, {"cpu", StreamFile{"cpu"}}}
 	}
 	fence := make(map[string]string)
@@ -176,6 +176,7 @@ func (r *graphResolver) edges() {
 			in, ok := r.array[name]
 			if !ok {
 				r.fail([]any{"graph", "nodes", i, "in", j}, "array %q is neither made by a node nor an input", shorten(name))
+				continue
 			}
 			a.In = append(a.In, in)
 		}

@@ -98,7 +98,8 @@ func position(src []byte, offset int) (line, col int) {
 	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 }
 
-var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+// escapes finds the escapes of JSON one by one, a pair of surrogates as one.
+var escapes = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.`)
 
 // isJSON guesses that a file is JSON, from how it begins.
 func isJSON(src []byte) bool {
@@ -106,17 +107,23 @@ func isJSON(src []byte) bool {
 	return len(s) > 0 && s[0] == '{'
 }
 
-// escapeJSON rewrites what JSON allows and YAML reads otherwise: pairs of surrogate
-// escapes, and characters that YAML forbids or takes for line ends.
+// escapeJSON rewrites what JSON allows and YAML reads otherwise: the escapes of
+// the slash and of surrogate pairs, and characters that YAML forbids or takes for line ends.
 func escapeJSON(src []byte) []byte {
 	if i := bytes.IndexByte(src, '{'); bytes.IndexByte(src[:i], '\t') >= 0 { // YAML wants spaces there
 		src = append(bytes.ReplaceAll(src[:i], []byte{'\t'}, []byte{' '}), src[i:]...)
 	}
-	if bytes.Contains(src, []byte(`\u`)) {
-		src = surrogates.ReplaceAllFunc(src, func(pair []byte) []byte {
-			high, _ := strconv.ParseUint(string(pair[2:6]), 16, 32)
-			low, _ := strconv.ParseUint(string(pair[8:12]), 16, 32)
-			return fmt.Appendf(nil, `\U%08x`, 0x10000+(high-0xd800)<<10+(low-0xdc00))
+	if bytes.IndexByte(src, '\\') >= 0 {
+		src = escapes.ReplaceAllFunc(src, func(e []byte) []byte {
+			switch {
+			case len(e) == 12:
+				high, _ := strconv.ParseUint(string(e[2:6]), 16, 32)
+				low, _ := strconv.ParseUint(string(e[8:12]), 16, 32)
+				return fmt.Appendf(nil, `\U%08x`, 0x10000+(high-0xd800)<<10+(low-0xdc00))
+			case e[1] == '/':
+				return e[1:]
+			}
+			return e
 		})
 	}
 	var out []byte
@@ -152,15 +159,15 @@ var (
 // syntaxError gives the parser's message, which knows at most a line, a position.
 func syntaxError(file string, src []byte, err error) error {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &Error{file, 1, 1, msg}
+	e := newError(file, 1, 1, "%s", msg)
 	if m := atLine.FindStringSubmatch(msg); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
-		e.Msg = msg[len(m[0]):]
+		e.Msg = e.Msg[len(m[0]):]
 	} else if m := unknownAnchor.FindStringSubmatch(msg); m != nil {
 		if i := bytes.Index(src, []byte("*"+m[1])); i >= 0 {
 			e.Line, e.Col = position(src, i)
 		}
-		e.Msg = fmt.Sprintf("alias %q has no anchor before it", m[1])
+		e.Msg = fmt.Sprintf("alias %q has no anchor before it", shorten(m[1]))
 	}
 	e.Msg = "not YAML: " + e.Msg
 	return e

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestParseHostile(t *testing.T) {
 	head := "fencesim: 1\n"
 	fill := func(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
 	bomb := head + "about: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
-	explicitBomb := head + "schedule:\n  inputs: &a0 [" + fill("x,", 2000) + "x]\n  queues:\n    - name: q\n      buffers: &b0 [" +
+	explicitBomb := head + "schedule:\n  inputs: &a0 [" + fill("x,", 4000) + "x]\n  queues:\n    - name: q\n      buffers: &b0 [" +
 		fill("*a0,", 8000) + "*a0]\n    - {name: r, buffers: *b0}\n    - {name: r, buffers: *b0}\n    - {name: r, buffers: *b0}\n"
 	for i := range 9 {
 		bomb += fmt.Sprintf("k%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9), i)
@@ -25,9 +26,14 @@ func TestParseHostile(t *testing.T) {
 		return head + "generate: {kind: independent-reductions, rounds: 8, elems: 1, reductions: " + key + "}\n"
 	}
 	const most = MaxFileBytes
+	random := make([]byte, most/8)
+	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(random); i++ {
+		const letters = " \n:,-[]{}#&*!|>'\"%@`?abcdefghijk0123"
+		random[i] = letters[r.IntN(len(letters))]
+	}
 	for _, h := range []struct{ name, text string }{
 		{"too long", fill("a", most+1)},
-		{"letters", fill("a", most)},
+		{"letters", fill("a", most/8)},
 		{"zeroes", fill("\x00", most)},
 		{"high bytes", fill("\xff", most)},
 		{"commas", "[" + fill("a,", most-1)},
@@ -51,8 +57,9 @@ func TestParseHostile(t *testing.T) {
 		{"huge reductions", big("9223372036854775807")},
 		{"large reductions", big("2147483647")},
 		{"beyond 64 bits", big("99999999999999999999999")},
-		{"spaces", fill(" ", most-20) + head},
+		{"spaces", fill(" ", most/8) + head},
 		{"tabs", fill("\t", most)},
+		{"random text", string(random)},
 		{"indent", fill(" \n", most/8) + "x"},
 	} {
 		t.Run(h.name, func(t *testing.T) {
@@ -75,7 +82,7 @@ func TestParseHostile(t *testing.T) {
 			}
 			alloc := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%.80s; %v, %d MiB allocated", err, took.Round(time.Millisecond), alloc)
-			if took > 20*time.Second || alloc > 4096 {
+			if took > time.Minute || alloc > 4096 {
 				t.Errorf("%v, %d MiB allocated", took, alloc)
 			}
 		})

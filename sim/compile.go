@@ -67,7 +67,7 @@ type compiler struct {
 // declare makes the agents and objects of rank r.
 func (c *compiler) declare(r int32) {
 	p := c.Programs[r]
-	rk := rank{program: p, agent: int32(len(c.agents)), gpuFence: -1, cpuFence: -1}
+	rk := rank{program: p, agent: int32(len(c.agents)), gpuFence: -1, cpuFence: -1, lastThrottle: -1}
 	c.agents = append(c.agents, agent{agentMain, r, r, "main"})
 	rk.queues.lo, rk.streams.lo, rk.handlers.lo = int32(len(c.System.queues)), int32(len(c.System.streams)), int32(len(c.System.handlers))
 	for i := range p.Queues {
@@ -311,24 +311,14 @@ func (c *compiler) commands(r int32) {
 	c.encodedBefore(r)
 }
 
-// countTasks is the number of active tasks among the first i tasks of a stream. Explicit
-// schedules count as the evaluator does: two dispatches an operation, every tenth active.
+// countTasks is the number of active tasks among the first i tasks of a stream.
 func countTasks(s *model.Stream) []uint32 {
 	out := make([]uint32, len(s.Tasks)+1)
-	dispatches := 0
 	for i := range s.Tasks {
-		n := 0
+		out[i+1] = out[i]
 		if s.Counted != nil {
-			n = int(s.Counted[i])
-		} else {
-			switch s.Tasks[i].Op {
-			case model.OpKernel, model.OpCollective, model.OpSend, model.OpRecv:
-				per := model.DefaultEvaluator.DispatchesPerTask
-				n = (dispatches+2)/per - dispatches/per
-				dispatches += 2
-			}
+			out[i+1] += uint32(s.Counted[i])
 		}
-		out[i+1] = out[i] + uint32(n)
 	}
 	return out
 }
@@ -552,11 +542,14 @@ func (c *compiler) place(r int32) {
 	}
 	throttles, commands := 0, false
 	for i := range rk.main {
-		throttles += b2i(rk.main[i].Kind == model.StepThrottle)
+		if rk.main[i].Kind == model.StepThrottle {
+			throttles++
+			rk.lastThrottle = int32(i)
+		}
 		commands = commands || rk.main[i].Kind == model.StepCommand
 	}
-	if commands || rk.program.FromGraph && c.m.inFlight > 0 {
-		rk.phase = l.count(max(2, int(rk.queues.hi-rk.queues.lo)))
+	if commands {
+		rk.phase = l.bits(2)
 	}
 	active := 0
 	for q := rk.queues.lo; q < rk.queues.hi; q++ {
@@ -635,7 +628,7 @@ func (c *compiler) phases(x *cmd, gpu bool) int {
 		if gpu && x.store == storeGuarded {
 			return phaseRefused
 		}
-	case model.OpWait:
+	case model.OpWait, model.OpSend, model.OpRecv:
 		if gpu && c.m.slots > 0 {
 			return phaseHolding
 		}

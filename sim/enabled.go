@@ -74,14 +74,19 @@ func (y *System) mainBlocks(s State, rk *rank, st *mainStep, at int32) bool {
 		q := &y.queues[st.target]
 		return q.open.int(s) < q.encoded[at] && y.full(s, q)
 	case model.StepEncode:
-		// The commit of a full buffer blocks, not the encoding before it.
-		return rk.phase.get(s) != 0 && y.full(s, &y.queues[st.target])
+		q := &y.queues[st.target]
+		return q.forced[q.open.get(s)] <= st.N && y.full(s, q)
 	case model.StepThrottle:
 		if n := rk.blocked.int(s); n > 0 {
 			return y.active(s, rk) >= n
 		}
-		if ph := rk.phase.get(s); ph != 0 { // committing the open buffers
-			return y.full(s, &y.queues[rk.queues.lo+int32(ph)-1])
+		if y.m.inFlight == 0 || !rk.program.FromGraph || y.active(s, rk) <= st.N {
+			return false
+		}
+		for i := rk.queues.lo; i < rk.queues.hi; i++ {
+			if q := &y.queues[i]; q.firstUse <= at && y.full(s, q) {
+				return true
+			}
 		}
 	case model.StepSynchronize:
 		if st.Queue {
@@ -110,9 +115,9 @@ func (y *System) unfinished(s State, q *queue) int32 {
 	return n
 }
 
-// active is the number of active tasks of a rank: with run-time ends the buffers that
-// the size rule committed, else every committed buffer, until they finish; and the
-// counted CPU tasks that were handed over and have not run.
+// active is the number of active tasks of a rank. In an explicit schedule they are the
+// committed buffers until they finish; with run-time ends the buffers that the size rule
+// committed, and the counted CPU tasks that were handed over and have not run.
 func (y *System) active(s State, rk *rank) int32 {
 	n := int32(0)
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {
@@ -410,8 +415,12 @@ func (y *System) enabledCommand(s State, x *cmd, agent, b, ph int32, buf []Trans
 		}
 		t.Kind = KindLeave
 	case model.OpSend:
-		if !free {
-			return buf
+		if slotted && ph == phaseNew {
+			if !free {
+				return buf
+			}
+			t.Kind = KindTake
+			break
 		}
 		if y.m.buffered == 0 {
 			return y.enabledJoins(s, x, t, buf)
@@ -420,7 +429,14 @@ func (y *System) enabledCommand(s State, x *cmd, agent, b, ph int32, buf []Trans
 			return buf
 		}
 	case model.OpRecv:
-		if !free || y.m.buffered == 0 {
+		if slotted && ph == phaseNew {
+			if !free {
+				return buf
+			}
+			t.Kind = KindTake
+			break
+		}
+		if y.m.buffered == 0 {
 			return buf
 		}
 		if pr := &y.pairs[x.pair]; pr.count.get(s) == 0 || !y.matches(pr.from, int32(pr.slots[0].get(s))-1, a.rank, x.name) {
@@ -466,18 +482,12 @@ func (y *System) matches(r, name, o, other int32) bool {
 func (y *System) enabledJoins(s State, x *cmd, t Transition, buf []Transition) []Transition {
 	own := y.agents[t.Agent].rank
 	t.Kind = KindJoin
-	y.current(s, x.peer, func(agent, b int32, c *cmd, _ int32) {
+	y.current(s, x.peer, func(agent, b int32, c *cmd, ph int32) {
 		if c.op != model.OpRecv || c.peer != own || !y.matches(own, x.name, x.peer, c.name) {
 			return
 		}
-		if a := &y.agents[agent]; y.m.slots > 0 && a.kind == agentQueue {
-			need := int32(1)
-			if a.rank == own && y.agents[x.holder].kind == agentQueue {
-				need = 2
-			}
-			if y.ranks[a.rank].used.int(s)+need > y.m.slots {
-				return
-			}
+		if y.m.slots > 0 && y.agents[agent].kind == agentQueue && ph == phaseNew {
+			return // it has no slot yet
 		}
 		t.Peer, t.PeerCmd, t.PeerBuffer = agent, c.index, b
 		buf = append(buf, t)

@@ -268,10 +268,14 @@ func (y *System) commandNeeds(s State, x *cmd, ph int32) string {
 			return "a free slot"
 		}
 		return "every rank at this collective: " + y.absent(s, x)
-	case model.OpSend:
+	case model.OpSend, model.OpRecv:
+		if gpu && y.m.slots > 0 && ph == phaseNew {
+			return "a free slot"
+		}
+		if x.op == model.OpRecv {
+			return fmt.Sprintf("rank %d to send %s", x.peer, y.text(x)[5:])
+		}
 		return fmt.Sprintf("rank %d to receive", x.peer)
-	case model.OpRecv:
-		return fmt.Sprintf("rank %d to send", x.peer)
 	case model.OpAlloc:
 		return fmt.Sprintf("%d units of memory", x.value)
 	case model.OpIdle:
@@ -294,4 +298,11 @@ func (y *System) absent(s State, x *cmd) string {
 		}
 	}
 	return text
+}
+
+// Buffers gives the committed and the finished-without-a-gap number of buffers of the
+// queue of agent a.
+func (y *System) Buffers(s State, a int32) (committed, finished int32) {
+	q := &y.queues[y.agents[a].index]
+	return q.com.int(s), q.fin.int(s)
 }

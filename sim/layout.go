@@ -106,3 +106,5 @@ func (b set) first(s State) int32 {
 	}
 	return -1
 }
+
+func (b set) has(s State, i int32) bool { return b.chunks[i/64].get(s)>>uint(i%64)&1 != 0 }

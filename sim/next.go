@@ -67,14 +67,8 @@ func (y *System) applyStep(s State, t Transition) {
 			y.commitOpen(s, rk, q, q.encoded[at], false)
 		}
 	case model.StepEncode:
-		q := &y.queues[st.target]
-		if q.forced[q.open.get(s)] <= st.N {
-			if done = !y.full(s, q); done {
-				y.commitOpen(s, rk, q, st.N, true)
-				rk.phase.set(s, 0)
-			} else {
-				rk.phase.set(s, 1)
-			}
+		if q := &y.queues[st.target]; q.forced[q.open.get(s)] <= st.N {
+			y.commitOpen(s, rk, q, st.N, true)
 		}
 	case model.StepThrottle:
 		done = y.throttle(s, rk, st, at)
@@ -94,25 +88,15 @@ func (y *System) throttle(s State, rk *rank, st *mainStep, at int32) bool {
 		rk.blocked.set(s, 0)
 		return true
 	}
-	from := rk.queues.lo
-	if ph := rk.phase.int(s); ph > 0 {
-		from = rk.queues.lo + ph - 1
-	} else if y.active(s, rk) <= st.N {
+	if y.active(s, rk) <= st.N {
 		return true
 	}
 	if rk.program.FromGraph {
-		for i := from; i < rk.queues.hi; i++ {
-			q := &y.queues[i]
-			if q.firstUse > at {
-				continue
+		for i := rk.queues.lo; i < rk.queues.hi; i++ {
+			if q := &y.queues[i]; q.firstUse <= at {
+				y.commitOpen(s, rk, q, q.encoded[at], false)
 			}
-			if y.full(s, q) {
-				rk.phase.set(s, uint64(i-rk.queues.lo+1))
-				return false
-			}
-			y.commitOpen(s, rk, q, q.encoded[at], false)
 		}
-		rk.phase.set(s, 0)
 	}
 	n := y.active(s, rk)
 	if n <= 1 {
@@ -197,10 +181,15 @@ func (y *System) applyKill(s State, q *queue, b int32) Violations {
 	return v
 }
 
+// holdsSlot reports whether a command that has begun keeps a slot.
+func holdsSlot(op model.Op) bool {
+	return op == model.OpWait || op == model.OpCollective || op == model.OpSend || op == model.OpRecv
+}
+
 // abandon finishes started buffer b without the rest of its commands.
 func (y *System) abandon(s State, q *queue, b int32) {
 	y.currentOf(s, q, b, func(_, _ int32, x *cmd, ph int32) {
-		if ph == phaseHolding && (x.op == model.OpWait || x.op == model.OpCollective) {
+		if ph == phaseHolding && holdsSlot(x.op) {
 			y.ranks[q.rank].used.add(s, -1)
 		}
 		x.ord.set(s, 0)
@@ -328,9 +317,7 @@ func (y *System) applyCommand(s State, t Transition) Violations {
 			return 0
 		}
 		v = y.touch(s, x)
-		if slotted {
-			rk.used.add(s, -1)
-		}
+		y.letGo(s, t.Agent)
 	case model.OpPark:
 		v = y.touch(s, x)
 		switch {
@@ -361,14 +348,19 @@ func (y *System) applyCommand(s State, t Transition) Violations {
 			return v
 		}
 		x.ord.set(s, 0)
-		if slotted {
-			rk.used.add(s, -1)
-		}
+		y.letGo(s, t.Agent)
 		y.write(s, x)
 	case model.OpSend:
+		if t.Kind == KindTake {
+			rk.used.add(s, 1)
+			y.setPhase(s, t.Agent, t.Buffer, x, phaseHolding)
+			return 0
+		}
 		v = y.read(s, x, gpu)
+		y.letGo(s, t.Agent)
 		if t.Kind == KindJoin {
 			z := y.cmdAt(t.Peer, t.PeerCmd)
+			y.letGo(s, t.Peer)
 			y.write(s, z)
 			y.advance(s, t.Agent, t.Buffer, x)
 			y.advance(s, t.Peer, t.PeerBuffer, z)
@@ -378,6 +370,12 @@ func (y *System) applyCommand(s State, t Transition) Violations {
 		pr.slots[pr.count.get(s)].set(s, uint64(x.name+1))
 		pr.count.add(s, 1)
 	case model.OpRecv:
+		if t.Kind == KindTake {
+			rk.used.add(s, 1)
+			y.setPhase(s, t.Agent, t.Buffer, x, phaseHolding)
+			return 0
+		}
+		y.letGo(s, t.Agent)
 		pr := &y.pairs[x.pair]
 		n := pr.count.int(s) - 1
 		for i := int32(0); i < n; i++ {
@@ -401,6 +399,13 @@ func (y *System) applyCommand(s State, t Transition) Violations {
 	}
 	y.advance(s, t.Agent, t.Buffer, x)
 	return v
+}
+
+// letGo gives back the slot that an agent's command holds.
+func (y *System) letGo(s State, agent int32) {
+	if a := &y.agents[agent]; y.m.slots > 0 && a.kind == agentQueue {
+		y.ranks[a.rank].used.add(s, -1)
+	}
 }
 
 func (y *System) nameOf(r, n int32) string { return y.Programs[r].Names.Of(model.Sym(n)) }

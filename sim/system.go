@@ -125,6 +125,7 @@ type rank struct {
 
 	queues, streams, handlers span // into the system's tables
 	gpuFence, cpuFence        int32
+	lastThrottle              int32              // index of the last throttle step, -1 without
 	late                      map[int32][]uint32 // fence: updates scheduled before each main step
 }
 

@@ -1,0 +1,241 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// explain says why a stuck state is stuck: one sentence, and the waits that hold each
+// other, in words. It follows what each blocked agent needs, starting from rank r.
+func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string) {
+	x := &explainer{y: y, s: s, blocked: map[int32]sim.Blocked{}}
+	var all []sim.Blocked
+	for _, rank := range order0(r, y.Ranks()) {
+		for _, b := range y.Blocked(s, rank) {
+			if _, ok := x.blocked[b.Index]; !ok {
+				x.blocked[b.Index] = b
+				all = append(all, b)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "nothing is left that is sure to happen, and the schedule is not done", nil
+	}
+	// Follow the first need of each agent until one repeats: that is the cycle. Without
+	// one the chain ends at something that nobody will do.
+	start := all[0]
+	for _, b := range all {
+		if b.Fence >= 0 && !b.GPU {
+			start = b
+			break
+		}
+	}
+	var chain []link
+	at := map[int32]int{}
+	for b := start; ; {
+		if i, ok := at[b.Index]; ok {
+			chain = chain[i:]
+			break
+		}
+		at[b.Index] = len(chain)
+		l := x.need(b)
+		chain = append(chain, l)
+		next, ok := x.blocked[l.on]
+		if l.on < 0 || !ok {
+			break
+		}
+		b = next
+	}
+	for _, l := range chain {
+		cycle = append(cycle, l.text)
+	}
+	var parts []string
+	seen := map[string]bool{}
+	for _, l := range chain {
+		if l.why != "" && !seen[l.why] {
+			seen[l.why] = true
+			parts = append(parts, l.why)
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, chain[len(chain)-1].text)
+	}
+	return strings.Join(parts, ", while "), cycle
+}
+
+// order0 is 0 to n-1 with first in front.
+func order0(first, n int) []int {
+	out := []int{first}
+	for i := range n {
+		if i != first {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// link is what one blocked agent waits for: a sentence, the short form for the cause, and
+// the agent that holds it up (-1: nobody can help).
+type link struct {
+	text, why string
+	on        int32
+}
+
+type explainer struct {
+	y       *sim.System
+	s       sim.State
+	blocked map[int32]sim.Blocked
+}
+
+// need finds what b waits for and who holds it up.
+func (x *explainer) need(b sim.Blocked) link {
+	y := x.y
+	who := y.AgentName(b.Index)
+	if b.Fence >= 0 && !strings.HasPrefix(b.Needs, "a free slot") {
+		return x.needFence(who, b)
+	}
+	lo, hi := y.AgentsOf(int32(b.Rank))
+	text := fmt.Sprintf("%s stands at %s and needs %s", who, b.At, b.Needs)
+	if strings.HasPrefix(b.Needs, "a free slot") {
+		for _, a := range y.Held(x.s, b.Rank) {
+			return link{text + ", which " + y.AgentName(a) + " holds", "a waiting command of " + y.AgentName(a) + " holds the slot that " + who + " needs", a}
+		}
+	}
+	if strings.HasPrefix(b.Needs, "every rank") {
+		for r := range y.Ranks() {
+			rlo, rhi := y.AgentsOf(int32(r))
+			if r == b.Rank || !strings.Contains(b.Needs+" ", fmt.Sprintf(" %d ", r)) {
+				continue
+			}
+			for a := rlo; a < rhi; a++ {
+				if o, ok := x.blocked[a]; ok && o.Fence >= 0 && !o.GPU {
+					return link{text, "", a}
+				}
+			}
+			for a := rlo; a < rhi; a++ {
+				if _, ok := x.blocked[a]; ok {
+					return link{text, "", a}
+				}
+			}
+		}
+		return link{text, who + " waits in a collective that some rank never reaches", -1}
+	}
+	// Main thread, start of a buffer, memory: some other agent of the rank must go on.
+	for a := lo; a < hi; a++ {
+		if o, ok := x.blocked[a]; ok && a != b.Index && o.Fence >= 0 {
+			return link{text, "", a}
+		}
+	}
+	for a := lo; a < hi; a++ {
+		if _, ok := x.blocked[a]; ok && a != b.Index {
+			return link{text, "", a}
+		}
+	}
+	return link{text, fmt.Sprintf("%s stands at %s and nothing will ever give it %s", who, b.At, b.Needs), -1}
+}
+
+// needFence explains a wait for a fence.
+func (x *explainer) needFence(who string, b sim.Blocked) link {
+	y := x.y
+	name := y.FenceName(b.Fence)
+	stores := y.Stores(x.s, b.Fence, b.GPU)
+	text := fmt.Sprintf("%s stands at %s and sees %d", who, b.At, b.Seen)
+	side := "CPU"
+	if b.GPU {
+		side = "GPU"
+	}
+	reaches := func(st sim.Store) bool { return st.Add || st.Value >= b.Target }
+	// A store on its way comes first: it has run and is not seen.
+	var oldest *sim.Store
+	enough := false
+	for i := range stores {
+		if stores[i].OnItsWay {
+			if oldest == nil {
+				oldest = &stores[i]
+			}
+			enough = enough || reaches(stores[i])
+		}
+	}
+	if enough {
+		return x.onItsWay(who, name, side, text, b, *oldest, stores)
+	}
+	for i := range stores {
+		if st := stores[i]; !st.Executed && reaches(st) {
+			update := y.CommandText(st.Agent, st.Cmd)
+			l := link{on: st.Agent}
+			holder := y.AgentName(st.Agent)
+			switch {
+			case st.Handed && st.Agent == b.Index:
+				l.text = fmt.Sprintf("%s; %s stands behind it on the same %s", text, update, holder)
+				l.why = fmt.Sprintf("%s waits for %s, which stands behind the wait on the same agent", who, update)
+				l.on = st.Agent
+			case st.Handed:
+				l.text = fmt.Sprintf("%s; %s of %s has not run", text, update, holder)
+			default:
+				lo, _ := y.AgentsOf(y.RankOf(st.Agent))
+				l.on = lo
+				l.text = fmt.Sprintf("%s; %s of %s has not been handed over", text, update, holder)
+				l.why = fmt.Sprintf("%s waits for %s, which the main thread has not handed over", who, update)
+				if lo == b.Index {
+					l.on = -1
+				}
+			}
+			return l
+		}
+	}
+	executed := false
+	for _, st := range stores {
+		executed = executed || st.Executed && reaches(st)
+	}
+	if executed {
+		return link{fmt.Sprintf("%s; every store that reached %d has run, and the value was overwritten with a smaller one or lost", text, b.Target),
+			fmt.Sprintf("%s waits for %s to reach %d, which was stored and then overwritten by a smaller value", who, name, b.Target), -1}
+	}
+	return link{fmt.Sprintf("%s; no store will ever give %s the value that it needs", text, name),
+		fmt.Sprintf("%s waits for %s to reach %d, which no store gives", who, name, b.Target), -1}
+}
+
+// onItsWay explains a wait whose stores have run and are not seen.
+func (x *explainer) onItsWay(who, name, side, text string, b sim.Blocked, oldest sim.Store, stores []sim.Store) link {
+	y := x.y
+	first, last := uint32(0), uint32(0)
+	for _, st := range stores {
+		if st.OnItsWay {
+			if first == 0 {
+				first = st.Value
+			}
+			last = max(last, st.Value)
+		}
+	}
+	span := fmt.Sprintf("update %d has", last)
+	if first < last {
+		span = fmt.Sprintf("updates %d to %d have", first, last)
+	}
+	m := y.Machine
+	if side == "GPU" || m.GPUToCPU.Mode == model.VisUnreliable {
+		return link{fmt.Sprintf("%s; %s run and nothing forces them to be seen", text, span),
+			fmt.Sprintf("%s waits for %s to reach %d; %s run, but nothing forces the %s to see it", who, name, b.Target, span, side), -1}
+	}
+	buffer := y.IssuedIn(x.s, b.Fence, oldest)
+	until := fmt.Sprintf("buffer %d of its queue has finished", buffer)
+	if n := m.GPUToCPU.Buffers; n > 0 {
+		until = fmt.Sprintf("buffer %d of its queue and %d later ones have finished", buffer, n)
+	}
+	_, finished := y.Buffers(x.s, oldest.Agent)
+	l := link{text: fmt.Sprintf("%s; %s run, and it is sure to be seen only when %s", text, span, until), on: oldest.Agent}
+	l.why = fmt.Sprintf("%s waits for %s to reach %d; %s run, but they are sure to be seen only when %s", who, name, b.Target, span, until)
+	holder, ok := x.blocked[oldest.Agent]
+	if !ok {
+		return l
+	}
+	if buffer == finished {
+		l.text += fmt.Sprintf("; the update and %s share that command buffer", holder.At)
+		l.why += fmt.Sprintf("; the update shares its command buffer with %s", holder.At)
+	} else {
+		l.why += fmt.Sprintf(", and the queue stands at %s", holder.At)
+	}
+	return l
+}

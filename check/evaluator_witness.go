@@ -1,0 +1,310 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// An evaluatorEvent is one choice of an abstract path with the state in which it is made.
+type evaluatorEvent struct {
+	action  evaluatorAction
+	m, q, p int32
+}
+
+// events is the path to a state with where each choice is made.
+func (g *evaluatorSearch) events(id int32) []evaluatorEvent {
+	var s evaluatorState
+	var out []evaluatorEvent
+	for ; g.parent[id] >= 0; id = g.parent[id] {
+		s.read(g.state(g.parent[id]))
+		out = append(out, evaluatorEvent{g.action[id], s.m, s.q, s.p})
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// An evaluatorDriver turns an abstract path into a run of the plain simulator. It takes
+// tests, counted ends and counted tasks in the path's order, which fixes every answer of
+// the throttle. To need few merely possible arrivals it moves the main thread, whose
+// commits withdraw guarantees, only on demand, and before that lets all that is guaranteed
+// arrive that the CPU will have seen in the end; a merely possible arrival is taken when
+// nothing else helps. Possible is so an upper bound on what counters need, and exact at 0.
+type evaluatorDriver struct {
+	y        *evaluatorSystem
+	sys      *sim.System
+	at       evaluatorState // where the agents are; flying holds every end
+	now      sim.State
+	enabled  []sim.Transition
+	fresh    bool  // enabled is that of now
+	goal     int32 // updates that the CPU will have seen in the end
+	seen     int32
+	choices  []int
+	possible int
+}
+
+// agents of the simulator: the main thread, then queues, then streams.
+func (d *evaluatorDriver) main() int32  { return 0 }
+func (d *evaluatorDriver) queue() int32 { return 1 + int32(d.y.queue) }
+func (d *evaluatorDriver) stream() int32 {
+	return 1 + int32(len(d.sys.Programs[0].Queues)) + int32(d.y.stream)
+}
+
+// next is the index of the agent's enabled transition, or -1.
+func (d *evaluatorDriver) next(agent int32) int {
+	d.look()
+	for i, t := range d.enabled {
+		if t.Kind != sim.KindVisible && t.Agent == agent {
+			return i
+		}
+	}
+	return -1
+}
+
+// arrival is the index of an arrival, a guaranteed one if any is, or -1.
+func (d *evaluatorDriver) arrival() int {
+	d.look()
+	at := -1
+	for i, t := range d.enabled {
+		if t.Kind == sim.KindVisible && (at < 0 || d.enabled[at].Possible && !t.Possible) {
+			at = i
+		}
+	}
+	return at
+}
+
+func (d *evaluatorDriver) look() {
+	if !d.fresh {
+		d.enabled, d.fresh = d.sys.Enabled(d.now, d.enabled[:0]), true
+	}
+}
+
+// take takes enabled transition i and keeps at in step.
+func (d *evaluatorDriver) take(i int) {
+	t := d.enabled[i]
+	switch {
+	case t.Kind == sim.KindVisible:
+		d.seen++
+		if t.Possible {
+			d.possible++
+		}
+	case t.Agent == d.main():
+		if d.y.contested(&d.at) {
+			d.y.test(&d.at)
+		} else {
+			d.y.stepMain(&d.at)
+		}
+	case t.Kind == sim.KindFinish:
+		d.at.flying = d.at.flying[1:]
+	case t.Kind != sim.KindRun && t.Kind != sim.KindLeave:
+	case t.Agent == d.queue():
+		d.at.q++
+	default:
+		d.at.p++
+	}
+	d.sys.Apply(d.now, t)
+	d.choices = append(d.choices, i)
+	d.fresh = false
+}
+
+// moveMain takes a step of the main thread that is not a contested test.
+func (d *evaluatorDriver) moveMain() bool {
+	if d.next(d.main()) < 0 || d.y.contested(&d.at) {
+		return false
+	}
+	for d.moveQueue(-1) || d.moveStream() || d.arrive(true) {
+	}
+	d.take(d.next(d.main()))
+	return true
+}
+
+// moveStream takes a step of the CPU that is no counted task.
+func (d *evaluatorDriver) moveStream() bool {
+	i, p := d.next(d.stream()), d.at.p
+	if i < 0 || d.y.counted[p+1] > d.y.counted[p] && !d.y.runsFreely(d.at.m) {
+		return false
+	}
+	d.take(i)
+	return true
+}
+
+// arrive takes an arrival that is wanted in the end, a guaranteed one if sure.
+func (d *evaluatorDriver) arrive(sure bool) bool {
+	i := d.arrival()
+	if i < 0 || d.seen >= d.goal || sure && d.enabled[i].Possible {
+		return false
+	}
+	d.take(i)
+	return true
+}
+
+// moveQueue takes a step of the queue; the end of a counted buffer only at position end or
+// where ends are free.
+func (d *evaluatorDriver) moveQueue(end int32) bool {
+	i := d.next(d.queue())
+	if i < 0 {
+		return false
+	}
+	if d.enabled[i].Kind == sim.KindFinish && d.at.flying[0]&1 != 0 && d.at.q != end && !d.y.endsFreely(d.at.m) {
+		return false
+	}
+	d.take(i)
+	return true
+}
+
+// runTasks lets the CPU run until it has run n tasks; counted, if not -1, is the counted
+// task that may be among them.
+func (d *evaluatorDriver) runTasks(n, counted int32) error {
+	y := d.y
+	for d.at.p < n {
+		p := d.at.p
+		if i := d.next(d.stream()); i >= 0 {
+			if y.counted[p+1] == y.counted[p] || p == counted || y.runsFreely(d.at.m) {
+				d.take(i)
+			} else if !d.moveMain() {
+				return d.fail("run counted task %d out of turn", p)
+			}
+			continue
+		}
+		travels := p < y.enq[d.at.m] && y.awaits[p] > 0 && d.at.q >= y.reach[p]
+		i := d.arrival()
+		switch {
+		case travels && i >= 0 && !d.enabled[i].Possible:
+			d.take(i)
+		case d.moveQueue(-1), d.moveMain():
+		case travels && i >= 0:
+			d.take(d.arrival())
+		default:
+			return d.fail("run task %d", p)
+		}
+	}
+	return nil
+}
+
+// unblockQueue lets the queue pass the wait at which it stands.
+func (d *evaluatorDriver) unblockQueue() error {
+	if q := d.at.q; q < d.at.start && d.y.need[q] > d.at.p {
+		return d.runTasks(d.y.need[q], -1)
+	}
+	return d.fail("move the queue at %d", d.at.q)
+}
+
+func (d *evaluatorDriver) fail(format string, args ...any) error {
+	return fmt.Errorf("step %d of a witness: the simulator cannot "+format, append([]any{len(d.choices)}, args...)...)
+}
+
+// event drives the run up to and over one choice.
+func (d *evaluatorDriver) event(e evaluatorEvent) error {
+	switch e.action {
+	case actTest:
+		for d.at.m != e.m || !d.y.contested(&d.at) {
+			if err := d.advanceMain(); err != nil {
+				return err
+			}
+		}
+		d.look()
+		d.take(d.next(d.main()))
+	case actEnd:
+		for {
+			last := len(d.at.flying) > 0 && d.at.flying[0] == 2*e.q+1 && d.at.q == e.q
+			left := len(d.at.flying)
+			switch {
+			case d.moveQueue(e.q):
+				if last && len(d.at.flying) < left {
+					return nil
+				}
+			case d.moveMain():
+			default:
+				if err := d.unblockQueue(); err != nil {
+					return err
+				}
+			}
+		}
+	case actTask:
+		return d.runTasks(e.p+1, e.p)
+	}
+	return nil
+}
+
+// advanceMain lets the main thread take a step, or moves what it waits for.
+func (d *evaluatorDriver) advanceMain() error {
+	if d.moveMain() {
+		return nil
+	}
+	if m := d.at.m; int(m) < len(d.y.main) && d.y.main[m].Kind == model.StepSynchronize {
+		switch {
+		case d.y.runsFreely(m):
+			return d.runTasks(d.at.p+1, -1)
+		case d.moveQueue(-1):
+			return nil
+		}
+		return d.unblockQueue()
+	}
+	return d.fail("move the main thread at step %d", d.at.m)
+}
+
+// settle brings every agent to where it is in s, a stuck state, and takes what is guaranteed.
+func (d *evaluatorDriver) settle(s *evaluatorState) error {
+	for {
+		switch {
+		case d.moveMain(), d.moveQueue(-1):
+			continue
+		case d.at.p < s.p:
+			if err := d.runTasks(d.at.p+1, -1); err != nil {
+				return err
+			}
+			continue
+		}
+		i := d.arrival()
+		if i < 0 || d.enabled[i].Possible {
+			break
+		}
+		d.take(i)
+	}
+	if d.at.m != s.m || d.at.q != s.q || d.at.p != s.p || d.at.blocked != s.blocked {
+		return d.fail("reach main step %d, command %d and task %d: it is at %d, %d and %d", s.m, s.q, s.p, d.at.m, d.at.q, d.at.p)
+	}
+	return nil
+}
+
+// witness is a run of sys to the stuck state of a goal. Under a level that does not track
+// all updates the goal's GPU counter is only a lower bound, and what the run ends with counts.
+func (g *evaluatorSearch) witness(sys *sim.System, goal evaluatorGoal) (evaluatorStuck, error) {
+	y := g.y
+	d := &evaluatorDriver{y: y, sys: sys, now: sys.Initial(), goal: math.MaxInt32}
+	var s evaluatorState
+	s.read(g.state(goal.id))
+	exact := y.level != levelSliced || !y.late
+	if y.late {
+		if d.goal = 0; goal.v > 0 {
+			i, _ := slices.BinarySearch(y.updates, y.marks[goal.v-1])
+			d.goal = int32(i) + 1
+		}
+		for p := range y.awaits[:s.p] {
+			d.goal = max(d.goal, y.awaits[p])
+		}
+	}
+	for _, e := range g.events(goal.id) {
+		if err := d.event(e); err != nil {
+			return evaluatorStuck{}, err
+		}
+	}
+	if err := d.settle(&s); err != nil {
+		return evaluatorStuck{}, err
+	}
+	for exact && d.arrive(false) {
+	}
+	have, want := sys.Counters(d.now, 0), goal.counters
+	if !sys.Stuck(d.now) {
+		return evaluatorStuck{}, d.fail("be stuck at %v", have)
+	}
+	if have.Scheduled != want.Scheduled || have.CPU != want.CPU || have.GPU < want.GPU || exact && have.GPU != want.GPU {
+		return evaluatorStuck{}, d.fail("be stuck at %v: it is at %v", want, have)
+	}
+	return evaluatorStuck{Counters: have, Choices: d.choices, Possible: d.possible}, nil
+}

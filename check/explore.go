@@ -1,0 +1,428 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// Explore decides a scenario. The error is of input (a scenario that does not lower, an
+// unknown strategy); a search that ends early is no error but an inconclusive result.
+// Equal inputs give equal results except Elapsed, unless a bound on time was hit.
+func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, error) {
+	started := time.Now()
+	if cfg.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cfg.Time)
+		defer cancel()
+	}
+	e, err := newExploration(ctx, sc, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.decide(); err != nil {
+		return nil, err
+	}
+	res := e.result()
+	res.Elapsed = time.Since(started).Seconds()
+	return res, nil
+}
+
+// exploration is one call of [Explore]: the units that are decided and what was found.
+type exploration struct {
+	ctx      context.Context
+	sc       *model.Scenario
+	cfg      *Config
+	source   json.RawMessage
+	machine  model.Machine
+	programs []*model.Schedule
+	units    []*unit
+	apart    string // why ranks are not decided one by one
+}
+
+// unit is a system decided by itself: all ranks, or one that stands for the ranks of its
+// schedule.
+type unit struct {
+	rank     int // -1: all ranks together
+	programs []*model.Schedule
+	sys      *sim.System
+	frag     *fragment
+	found    *found
+	proofs   map[string]Proof
+	status   map[string]Status
+	reason   string
+	slack    *int
+	reduced  []string
+}
+
+func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*exploration, error) {
+	switch cfg.Strategy {
+	case "", "auto", "dfs", "random", "pct", "pos", "uniform":
+	default:
+		return nil, fmt.Errorf("unknown strategy %q: want one of auto, dfs, random, pct, pos, uniform", cfg.Strategy)
+	}
+	for _, r := range cfg.Reductions {
+		if !slices.ContainsFunc(Reductions, func(x struct{ Name, Doc string }) bool { return x.Name == r }) {
+			return nil, fmt.Errorf("unknown reduction %q", r)
+		}
+	}
+	programs, err := sc.Programs(sc.Effective())
+	if err != nil {
+		return nil, err
+	}
+	e := &exploration{ctx: ctx, sc: sc, cfg: cfg, machine: sc.Machine.Normal(), programs: programs}
+	if e.source, err = json.Marshal(source(sc)); err != nil {
+		return nil, err
+	}
+	e.apart = decompose(programs)
+	switch {
+	case len(programs) == 1:
+		e.units = []*unit{{rank: 0, programs: programs}}
+	case e.apart == "" && cfg.reduces("ranks"):
+		for r, p := range programs {
+			if !slices.ContainsFunc(e.units, func(u *unit) bool { return u.programs[0] == p }) {
+				e.units = append(e.units, &unit{rank: r, programs: programs[r : r+1], reduced: []string{"ranks"}})
+			}
+		}
+	default:
+		e.units = []*unit{{rank: -1, programs: programs}}
+	}
+	return e, nil
+}
+
+// source is sc without what has no part in a run, and with the machine in full.
+func source(sc *model.Scenario) *model.Scenario {
+	c := *sc
+	c.Machine = sc.Machine.Normal()
+	c.Expect = nil
+	return &c
+}
+
+// decide decides every unit.
+func (e *exploration) decide() error {
+	for _, u := range e.units {
+		u.status, u.proofs = map[string]Status{}, map[string]Proof{}
+		var err error
+		switch e.cfg.Strategy {
+		case "", "auto":
+			err = e.auto(u)
+		case "dfs":
+			e.compile(u)
+			e.exhaust(u)
+		default:
+			e.compile(u)
+			e.sample(u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *exploration) compile(u *unit) {
+	if u.sys == nil {
+		u.sys = sim.Compile(u.programs, e.machine, sim.Options{})
+		u.frag = analyse(u.sys)
+	}
+}
+
+// auto decides a unit by the cheapest method that is exact for it.
+func (e *exploration) auto(u *unit) error {
+	if u.programs[0].FromGraph {
+		return e.autoGraph(u)
+	}
+	e.compile(u)
+	if why := u.frag.oneRun(); why != "" {
+		u.reason = "not one-run: " + why
+		e.exhaust(u)
+		return nil
+	}
+	e.lazy(u)
+	return nil
+}
+
+// lazy decides a unit of the persistent fragment by one run, and searches only for what
+// that run does not decide.
+func (e *exploration) lazy(u *unit) {
+	r := runLazily(e.ctx, u.frag)
+	y := u.sys
+	u.found = newFound()
+	u.found.runs, u.found.transitions = 1, int64(len(r.steps))
+	u.found.states = u.found.transitions + 1
+	if e.ctx.Err() != nil {
+		u.found.bound = boundOf(e.ctx)
+		return
+	}
+	hang := !y.Final(r.s)
+	if hang && e.cfg.All && u.frag.delays() {
+		u.reason = "all stuck states are asked for and stores may arrive early"
+		e.exhaust(u)
+		return
+	}
+	u.reason = "every fence has one writer with non-decreasing values or takes the maximum, nothing is limited or killed: all runs end alike"
+	for _, p := range Properties {
+		u.know(p, Holds, OneRun)
+	}
+	if hang {
+		u.know("hang", Violated, OneRun)
+		u.found.stuckStates = 1
+		u.found.stuck[stuckCounters(y, r.s)] = path{steps: r.steps}
+		u.know("orphan", Holds, OneRun)
+		if y.Orphan(r.s) {
+			u.know("orphan", Violated, OneRun)
+		} else if u.frag.delays() {
+			u.know("orphan", Unknown, NoProof)
+		}
+	} else {
+		u.found.canFinish = true
+	}
+	for _, w := range r.violated.Words() {
+		u.know(w, Violated, OneRun)
+	}
+	for b, n := range r.first {
+		u.found.violated[b.Words()[0]] = path{steps: r.steps[:n]}
+	}
+	if u.frag.reads == "" {
+		return
+	}
+	// Which write a read sees depends on the run: search for that alone.
+	u.reason += "; " + u.frag.reads
+	lazy := u.found
+	e.exhaust(u)
+	if !u.found.complete && u.status["hang"] == Unknown {
+		if hang {
+			u.know("hang", Violated, OneRun)
+			maps.Copy(u.found.stuck, lazy.stuck)
+			u.found.stuckStates = max(1, u.found.stuckStates)
+		} else {
+			u.know("hang", Holds, OneRun)
+			u.know("orphan", Holds, OneRun)
+		}
+	}
+}
+
+// delays reports whether a store can be executed and not be seen.
+func (f *fragment) delays() bool {
+	return f.m.GPUToCPU.Mode != model.VisImmediate || f.m.CPUToGPU.Mode != model.VisImmediate
+}
+
+func (u *unit) know(property string, s Status, p Proof) {
+	u.status[property], u.proofs[property] = s, p
+	if s == Unknown {
+		delete(u.proofs, property)
+	}
+}
+
+// exhaust searches a unit's states.
+func (e *exploration) exhaust(u *unit) {
+	u.found = searchSystem(e.ctx, u.frag, e.cfg, e.cfg.All)
+	for _, r := range []string{"merge", "persistent", "symmetry"} {
+		if e.cfg.reduces(r) && (r != "symmetry" || u.frag.symmetric()) {
+			u.reduced = append(u.reduced, r)
+		}
+	}
+	u.read(Exhaustive)
+}
+
+// read takes what a search found over into the unit's properties.
+func (u *unit) read(proof Proof) {
+	f := u.found
+	for _, p := range Properties {
+		u.know(p, Unknown, NoProof)
+		if f.complete {
+			u.know(p, Holds, proof)
+		}
+	}
+	if len(f.stuck) > 0 {
+		u.know("hang", Violated, proof)
+	}
+	if f.orphans != nil {
+		u.know("orphan", Violated, proof)
+	}
+	for p := range f.violated {
+		u.know(p, Violated, proof)
+	}
+}
+
+// result puts the units together.
+func (e *exploration) result() *Result {
+	sc := e.sc
+	res := &Result{Version: model.FormatVersion, Scenario: sc.Name, Ranks: sc.NumRanks(), Machine: e.machine, Seed: e.cfg.Seed,
+		Properties: map[string]Status{}, Proofs: map[string]Proof{}, Stuck: []Stuck{}, Advice: []Advice{}, Reductions: []string{}, Source: e.source}
+	if !sc.Explicit() {
+		res.Discipline = sc.Effective().String()
+	}
+	var reasons []string
+	for _, u := range e.units {
+		res.States += u.found.states
+		res.Transitions += u.found.transitions
+		res.Runs += u.found.runs
+		res.StuckStates += u.found.stuckStates
+		res.Collision += u.found.collision
+		if u.found.bound != "" && res.Bound == "" {
+			res.Bound = u.found.bound
+		}
+		if u.slack != nil && (res.Slack == nil || *u.slack < *res.Slack) {
+			res.Slack = u.slack
+		}
+		if u.reason != "" && !slices.Contains(reasons, u.reason) {
+			reasons = append(reasons, u.reason)
+		}
+		for _, r := range u.reduced {
+			if !slices.Contains(res.Reductions, r) {
+				res.Reductions = append(res.Reductions, r)
+			}
+		}
+	}
+	if len(e.programs) > 1 {
+		if e.units[0].rank >= 0 {
+			reasons = append(reasons, "ranks meet only in one sequence of collectives on one CPU stream: each is decided alone")
+		} else if e.apart != "" {
+			reasons = append(reasons, "ranks are decided together: "+e.apart)
+		}
+	}
+	res.Reason = strings.Join(reasons, "; ")
+	e.properties(res)
+	e.counterexamples(res)
+	res.Verdict, res.Proof = verdict(res)
+	res.Expect = expectation(sc, res)
+	return res
+}
+
+// properties joins what is known of each: violated in some unit, or holding in all.
+func (e *exploration) properties(res *Result) {
+	for _, p := range Properties {
+		status, proof := Holds, OneRun
+		for _, u := range e.units {
+			switch u.status[p] {
+			case Violated:
+				if status != Violated {
+					status, proof = Violated, u.proofs[p]
+				}
+			case Unknown:
+				if status == Holds {
+					status, proof = Unknown, NoProof
+				}
+			case Holds:
+				if status == Holds {
+					proof = weaker(proof, u.proofs[p])
+				}
+			}
+		}
+		res.Properties[p] = status
+		if status != Unknown {
+			res.Proofs[p] = proof
+		}
+	}
+}
+
+// weaker is the weaker of two proofs that a property holds; where one run and a
+// certificate both have a part, the certificate is named.
+func weaker(a, b Proof) Proof { return min(a, b) }
+
+func verdict(res *Result) (Verdict, Proof) {
+	if res.Properties["hang"] == Violated {
+		return Hang, res.Proofs["hang"]
+	}
+	v, proof := OK, OneRun
+	for _, p := range Properties {
+		switch res.Properties[p] {
+		case Violated:
+			if v != Violation {
+				v, proof = Violation, res.Proofs[p]
+			}
+		case Unknown:
+			if v == OK {
+				v, proof = Inconclusive, NoProof
+			}
+		case Holds:
+			if v == OK {
+				proof = weaker(proof, res.Proofs[p])
+			}
+		}
+	}
+	return v, proof
+}
+
+// counterexamples fills Stuck and Violations, each with its run replayed step by step.
+func (e *exploration) counterexamples(res *Result) {
+	for _, u := range e.units {
+		rank := u.rank
+		if len(e.programs) == 1 {
+			rank = -1
+		}
+		for c, p := range u.found.stuck {
+			if slices.ContainsFunc(res.Stuck, func(s Stuck) bool { return s.Counters == c }) {
+				continue
+			}
+			e.compile(u)
+			res.Stuck = append(res.Stuck, Stuck{Counters: c, Possible: p.possible, Steps: len(p.steps), path: p, unit: u, alone: rank})
+		}
+		for _, prop := range Properties {
+			p, ok := u.found.violated[prop]
+			if !ok || slices.ContainsFunc(res.Violations, func(f Found) bool { return f.Property == prop }) {
+				continue
+			}
+			e.compile(u)
+			f := Found{Property: prop, Steps: len(p.steps), path: p, unit: u, alone: rank}
+			if n := len(p.steps); n > 0 {
+				f.Where = u.sys.Agent(p.steps[n-1]) + ": " + u.sys.Describe(p.steps[n-1])
+			}
+			res.Violations = append(res.Violations, f)
+		}
+	}
+	slices.SortFunc(res.Stuck, func(a, b Stuck) int {
+		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Counters.Scheduled, b.Counters.Scheduled),
+			cmp.Compare(a.Counters.GPU, b.Counters.GPU), cmp.Compare(a.Counters.CPU, b.Counters.CPU))
+	})
+	for i := range res.Stuck {
+		e.describe(&res.Stuck[i])
+	}
+	if len(res.Stuck) > 0 {
+		s := &res.Stuck[0]
+		s.Trace = e.trace(s.unit, s.alone, s.path)
+	} else if len(res.Violations) > 0 {
+		f := &res.Violations[0]
+		f.Trace = e.trace(f.unit, f.alone, f.path)
+	}
+}
+
+// maxTrace bounds steps times agents of a run that is turned into a trace.
+const maxTrace = 1 << 28
+
+// trace is a run as a file.
+func (e *exploration) trace(u *unit, alone int, p path) *sim.Trace {
+	if int64(len(p.steps))*int64(u.sys.NumAgents()) > maxTrace {
+		return nil
+	}
+	return sim.NewTrace(u.sys, e.source, e.strategy(), e.cfg.Seed, alone, choices(u.sys, p.steps))
+}
+
+func (e *exploration) strategy() string {
+	if e.cfg.Strategy == "" {
+		return "auto"
+	}
+	return e.cfg.Strategy
+}
+
+// describe replays a stuck entry's run and says what is stuck and why.
+func (e *exploration) describe(s *Stuck) {
+	y := s.unit.sys
+	st := y.Initial()
+	for _, t := range s.path.steps {
+		y.Apply(st, t)
+	}
+	for r := range y.Ranks() {
+		s.Ranks = append(s.Ranks, StuckRank{Rank: r, Fences: y.FenceStates(st, r), Blocked: y.Blocked(st, r)})
+	}
+	s.Cause, s.Cycle = explain(y, st, stuckRank(y, st))
+}

@@ -1,0 +1,427 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// fragment is what is known of a system before it runs: for each object why its
+// operations may depend on their order, or "" if they cannot, and which transitions a
+// search may take alone.
+//
+// The theory (Keller 1975; persistent sets: Godefroid 1996): a guaranteed transition that
+// stays enabled and guaranteed until it is taken, and that commutes with everything other
+// agents can do before it, occurs in every run to a stuck state and can be moved to that
+// run's front. Schedules are acyclic, so nothing is ignored for ever.
+type fragment struct {
+	y *sim.System
+	m model.Machine
+
+	fence     []string // by fence
+	array     []string // by array
+	event     []string
+	group     []string // by group part
+	pair      map[[2]int32]string
+	reads     string         // why reads are not known to see what was written; "" if they are
+	late      map[int32]bool // fences with a late wait
+	idle      []bool         // by rank: some command waits for an idle device
+	slots     bool
+	killed    bool // any started buffer may be killed
+	spun      bool // unsatisfied GPU waits can end by themselves
+	exits     []bool
+	ignore    bool
+	commands  [][]sim.CommandInfo
+	gpuWaits  []bool // by fence
+	gpuAwaits []bool // by event
+	order     *order
+}
+
+// analyse examines a system.
+func analyse(y *sim.System) *fragment {
+	m := y.Machine
+	f := &fragment{y: y, m: m,
+		fence: make([]string, y.NumFences()), array: make([]string, y.NumArrays()), event: make([]string, y.NumEvents()),
+		group: make([]string, y.NumGroups()), pair: map[[2]int32]string{}, late: map[int32]bool{},
+		idle: make([]bool, y.Ranks()), exits: make([]bool, y.Ranks()),
+		slots: m.Slots > 0, killed: m.Watchdog == model.WatchdogAny,
+		spun:     m.SpinLimit > 0 || m.Watchdog == model.WatchdogMay || m.Watchdog == model.WatchdogMust,
+		ignore:   m.Watchdog != model.WatchdogOff && m.AfterKill == model.Ignore,
+		gpuWaits: make([]bool, y.NumFences()), gpuAwaits: make([]bool, y.NumEvents()),
+	}
+	for a := range y.NumAgents() {
+		f.commands = append(f.commands, y.Commands(int32(a)))
+	}
+	f.objects()
+	f.order = newOrder(f)
+	f.arrays()
+	return f
+}
+
+// writer is one command that stores to a fence.
+type writer struct {
+	agent, cmd int32
+	info       *sim.CommandInfo
+	gpu        bool
+}
+
+// objects examines fences, events, groups and pairs.
+func (f *fragment) objects() {
+	y := f.y
+	writers := make([][]writer, y.NumFences())
+	members := make([][]int32, y.NumGroups())
+	sends, recvs := map[[2]int32][]int32{}, map[[2]int32][]int32{}
+	for a := range f.commands {
+		agent, rank := int32(a), y.RankOf(int32(a))
+		gpu := y.AgentKindOf(agent) == sim.Queue
+		if y.AgentKindOf(agent) == sim.MainThread {
+			for _, st := range y.Programs[rank].Steps() {
+				f.exits[rank] = f.exits[rank] || st.Kind == model.StepExit
+			}
+		}
+		for i := range f.commands[a] {
+			c := &f.commands[a][i]
+			switch c.Op {
+			case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
+				writers[c.Object] = append(writers[c.Object], writer{agent, int32(i), c, gpu})
+			case model.OpFree:
+				f.fence[c.Object] = "is freed"
+			case model.OpPark, model.OpNotify:
+				f.fence[c.Object] = "is parked on"
+			case model.OpWait:
+				if c.Equal {
+					f.fence[c.Object] = "has a wait for an exact value"
+				}
+				if c.Late {
+					f.late[c.Object] = true
+				}
+				f.gpuWaits[c.Object] = f.gpuWaits[c.Object] || gpu
+			case model.OpAwait:
+				f.gpuAwaits[c.Object] = f.gpuAwaits[c.Object] || gpu
+			case model.OpCollective:
+				if l := members[c.Object]; len(l) == 0 || l[len(l)-1] != agent {
+					members[c.Object] = append(l, agent)
+				}
+			case model.OpSend:
+				k := [2]int32{rank, c.Peer}
+				if !slices.Contains(sends[k], agent) {
+					sends[k] = append(sends[k], agent)
+				}
+			case model.OpRecv:
+				k := [2]int32{c.Peer, rank}
+				if !slices.Contains(recvs[k], agent) {
+					recvs[k] = append(recvs[k], agent)
+				}
+			case model.OpIdle:
+				f.idle[rank] = true
+			case model.OpDie:
+				f.exits[rank] = true
+			}
+		}
+	}
+	for i := range f.fence {
+		if f.fence[i] == "" {
+			f.fence[i] = f.tame(int32(i), writers[i])
+		}
+	}
+	parallel := f.m.Buffers == model.Overlap || f.m.Dispatch == model.Concurrent
+	for g, l := range members {
+		if len(l) > 1 {
+			f.group[g] = "is used by several agents"
+		} else if len(l) == 1 && parallel && y.AgentKindOf(l[0]) == sim.Queue {
+			f.group[g] = "is used by buffers that may run beside each other"
+		}
+	}
+	for k, l := range sends {
+		if len(l) > 1 || len(recvs[k]) > 1 {
+			f.pair[k] = "has several senders or receivers"
+		} else if parallel && (y.AgentKindOf(l[0]) == sim.Queue || len(recvs[k]) == 1 && y.AgentKindOf(recvs[k][0]) == sim.Queue) {
+			f.pair[k] = "is used by buffers that may run beside each other"
+		}
+	}
+}
+
+// tame says why the stores of a fence may not commute or its views may fall: "" when it
+// has one writer with non-decreasing values whose stores arrive in order, or all its
+// stores take the maximum, or all add.
+func (f *fragment) tame(fence int32, ws []writer) string {
+	if len(ws) == 0 {
+		return ""
+	}
+	allMax, allAdd := true, true
+	for _, w := range ws {
+		allMax = allMax && w.gpu && w.info.Store == model.StoreMax && (w.info.Op == model.OpUpdate || w.info.Op == model.OpRelease)
+		allAdd = allAdd && w.info.Op == model.OpAdd
+	}
+	unordered := f.m.GPUToCPU.Mode == model.VisUnordered
+	delayed := f.m.GPUToCPU.Mode == model.VisLag || f.m.GPUToCPU.Mode == model.VisUnreliable
+	sum := uint64(f.y.FenceInitial(fence))
+	for _, w := range ws {
+		sum += uint64(w.info.Value)
+	}
+	gpu, cpu := 0, 0
+	for _, w := range ws {
+		if w.gpu {
+			gpu++
+		} else {
+			cpu++
+		}
+	}
+	same := true
+	for _, w := range ws {
+		same = same && w.agent == ws[0].agent
+	}
+	switch {
+	case allMax && (!delayed || same && !f.beside(ws)):
+		return ""
+	case allAdd && sum <= model.Released && (same && !f.beside(ws) || !delayed && f.m.CPUToGPU.Mode == model.VisImmediate):
+		return ""
+	}
+	if !same {
+		return "has several writers with plain stores"
+	}
+	if f.beside(ws) {
+		return "is updated by commands that may run beside each other"
+	}
+	value := uint64(f.y.FenceInitial(fence))
+	for _, w := range ws {
+		next := uint64(w.info.Value)
+		if w.info.Op == model.OpAdd {
+			next = value + uint64(w.info.Value)
+		}
+		if next < value || next > model.Released {
+			return "is updated with a smaller value"
+		}
+		value = next
+	}
+	if unordered && gpu > 1 {
+		return "has plain stores that may arrive out of order"
+	}
+	return ""
+}
+
+// beside reports whether two of a queue's commands may run at the same time.
+func (f *fragment) beside(ws []writer) bool {
+	if len(ws) < 2 || !ws[0].gpu {
+		return false
+	}
+	cs := f.commands[ws[0].agent]
+	for i := 1; i < len(ws); i++ {
+		a, b := ws[i-1], ws[i]
+		if f.m.Buffers == model.Overlap && f.m.Tracking != model.TrackAll && (f.y.Programs[0].FromGraph || a.info.Buffer != b.info.Buffer) {
+			return true
+		}
+		if f.m.Dispatch != model.Concurrent || a.info.Buffer != b.info.Buffer && !f.y.Programs[0].FromGraph {
+			continue
+		}
+		apart := false
+		for j := a.cmd; j < b.cmd; j++ {
+			apart = apart || cs[j].Op == model.OpBarrier || cs[j].Op == model.OpEncoder
+		}
+		if !apart {
+			return true
+		}
+	}
+	return false
+}
+
+// arrays finds the arrays whose uses are not ordered, and why reads may be stale.
+func (f *fragment) arrays() {
+	f.reads = f.order.data(f)
+}
+
+// safe reports whether transition t, enabled in s, may be taken alone.
+func (f *fragment) safe(s sim.State, t sim.Transition) bool {
+	if t.Possible || t.Kind == sim.KindKill || t.Kind == sim.KindGiveUp || t.Kind == sim.KindTake {
+		return false
+	}
+	y := f.y
+	if t.Kind == sim.KindVisible {
+		if f.fence[t.Agent] != "" || t.CPU {
+			return false
+		}
+		return f.m.GPUToCPU.Mode == model.VisUnordered || !y.IdleOnly(s, t)
+	}
+	rank := y.RankOf(t.Agent)
+	gpu := y.AgentKindOf(t.Agent) == sim.Queue
+	if f.exits[rank] && !gpu {
+		return false
+	}
+	switch t.Kind {
+	case sim.KindStep:
+		return f.safeStep(s, t, rank)
+	case sim.KindStart:
+		return f.m.Device != model.Exclusive && !f.ignore
+	}
+	if gpu && f.killed {
+		return false
+	}
+	if f.counted(s, t, rank) {
+		return false
+	}
+	if t.Kind == sim.KindFinish {
+		return f.m.Payload == model.PayloadIgnored || f.reads == ""
+	}
+	if !f.safeCommand(&f.commands[t.Agent][t.Cmd], gpu) {
+		return false
+	}
+	if t.Kind == sim.KindJoin {
+		peerGPU := y.AgentKindOf(t.Peer) == sim.Queue
+		return !(peerGPU && (f.killed || f.slots)) && f.safeArrays(f.commands[t.Peer][t.PeerCmd].Writes) && !f.exits[y.RankOf(t.Peer)]
+	}
+	return true
+}
+
+// counted reports whether t ends an active task while a throttle test may come.
+func (f *fragment) counted(s sim.State, t sim.Transition, rank int32) bool {
+	return f.y.ThrottleAhead(s, rank) && f.y.Counted(s, t)
+}
+
+func (f *fragment) safeStep(s sim.State, t sim.Transition, rank int32) bool {
+	st := f.y.Step(t)
+	switch st.Kind {
+	case model.StepThrottle:
+		return !f.y.Contested(s, t)
+	case model.StepExit:
+		return false
+	case model.StepUpdate, model.StepTask:
+		return len(f.late) == 0 && !f.idle[rank]
+	}
+	return !f.idle[rank]
+}
+
+func (f *fragment) safeCommand(c *sim.CommandInfo, gpu bool) bool {
+	if f.slots && gpu {
+		switch c.Op {
+		case model.OpBarrier, model.OpEncoder, model.OpAwait:
+		case model.OpWait: // holds its slot already
+		default:
+			return false
+		}
+	}
+	switch c.Op {
+	case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
+		return f.fence[c.Object] == "" && !(f.spun && f.gpuWaits[c.Object])
+	case model.OpWait:
+		return f.fence[c.Object] == "" && !c.Late
+	case model.OpSignal:
+		return !(f.spun && f.gpuAwaits[c.Object])
+	case model.OpAwait, model.OpBarrier, model.OpEncoder:
+		return true
+	case model.OpKernel:
+		return f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+	case model.OpCollective:
+		return f.group[c.Object] == "" && f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+	case model.OpCoherent:
+		return f.m.Payload == model.PayloadIgnored || f.reads == ""
+	case model.OpSend, model.OpRecv:
+		return f.pairSafe(c) && f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+	case model.OpDealloc:
+		return true
+	case model.OpAlloc:
+		return f.m.Memory == 0
+	case model.OpFail:
+		return !gpu
+	}
+	return false
+}
+
+func (f *fragment) pairSafe(c *sim.CommandInfo) bool {
+	for k, why := range f.pair {
+		if why != "" && (k[0] == c.Peer || k[1] == c.Peer) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *fragment) safeArrays(as []int32) bool {
+	for _, a := range as {
+		if f.array[a] != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// silent reports whether t is a step that nothing observes: handing over, commit, start
+// or finish. The reduction merge takes these alone when they are safe.
+func (f *fragment) silent(s sim.State, t sim.Transition) bool {
+	switch t.Kind {
+	case sim.KindStart, sim.KindFinish:
+	case sim.KindStep:
+		switch f.y.Step(t).Kind {
+		case model.StepEnqueue, model.StepCommit, model.StepTask, model.StepEncode, model.StepUpdate, model.StepFlush:
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return f.safe(s, t)
+}
+
+// oneRun says why one run does not stand for all as far as hangs go; "" if it does:
+// every transition that is not merely possible is safe, arrays apart.
+func (f *fragment) oneRun() string {
+	y := f.y
+	switch {
+	case f.slots:
+		return "a limited number of slots"
+	case f.m.Device == model.Exclusive:
+		return "an exclusive device"
+	case f.m.Watchdog != model.WatchdogOff:
+		return "a watchdog"
+	case f.m.SpinLimit > 0:
+		return "a spin limit"
+	}
+	for _, p := range y.Programs {
+		if p.FromGraph {
+			return "buffer ends chosen at run time"
+		}
+	}
+	for r := range y.Ranks() {
+		if f.exits[r] {
+			return "a process that ends early"
+		}
+		if f.idle[r] {
+			return "a command that waits for an idle device"
+		}
+		for _, st := range y.Programs[r].Steps() {
+			if st.Kind == model.StepThrottle {
+				return "a throttle"
+			}
+		}
+	}
+	for i, why := range f.fence {
+		if why != "" {
+			return fmt.Sprintf("fence %s %s", y.FenceName(int32(i)), why)
+		}
+	}
+	for i, why := range f.group {
+		if why != "" {
+			return fmt.Sprintf("collective group %s %s", y.GroupName(int32(i)), why)
+		}
+	}
+	for k, why := range f.pair {
+		if why != "" {
+			return fmt.Sprintf("the pair of ranks %d and %d %s", k[0], k[1], why)
+		}
+	}
+	for a := range f.commands {
+		for i := range f.commands[a] {
+			c := &f.commands[a][i]
+			switch {
+			case c.Late:
+				return "a wait whose target grows"
+			case c.Op == model.OpAlloc && f.m.Memory > 0:
+				return "a limited memory"
+			case c.Op == model.OpFail && y.AgentKindOf(int32(a)) == sim.Queue:
+				return "a buffer that fails"
+			}
+		}
+	}
+	return ""
+}

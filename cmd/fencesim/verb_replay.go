@@ -1,0 +1,241 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/report"
+	"github.com/fencesim/fencesim/sim"
+)
+
+type replayFlags struct {
+	scenario scenarioFlags
+	output   outputFlags
+
+	strategy string
+	seed     seed
+	steps    string
+	rank     int
+	on       string
+	backend  string
+	out      string
+}
+
+func newReplay(w *world) *cobra.Command {
+	v := &replayFlags{strategy: "random", seed: 1, backend: "sim"}
+	c := &cobra.Command{
+		Use:   "replay [TRACE|RESULT|SCENARIO] [flags]",
+		Short: "run one trace, or one run of a scenario, step by step",
+		Long: `replay runs a trace file, the first trace of a result (explore --json) or one run of a
+scenario, and prints every step, one column per agent, and the state that is left.
+
+A trace carries its scenario. It is refused if a step of it is not what the scenario does
+there, or the last state differs; the message names the first step that differs. --on and
+the flags that replace parts of a scenario run the trace on another one.
+
+A scenario is run by --steps, or by a strategy: random with --seed, or laziest, which takes
+no step that nothing forces.
+
+` + statusHelp,
+		Example: `  fencesim replay out/hang-1.trace.json
+  fencesim explore case.yaml --json | fencesim replay -
+  fencesim replay mlx-independent-reductions --strategy random --seed 7
+  fencesim replay example-one-slot --steps 0:3,1`,
+		Args: v.scenario.arguments,
+		RunE: func(c *cobra.Command, args []string) error { return v.run(c, w, args) },
+	}
+	f := c.Flags()
+	v.scenario.add(f)
+	f.Var(newChoice(&v.strategy, "random", "laziest"), "strategy", "who chooses in a run of a scenario: random, or laziest (nothing that is not forced)")
+	f.Var(&v.seed, "seed", "seed of the run, decimal or 0x hex")
+	f.StringVar(&v.steps, "steps", "", "the run as a code: choices among the enabled steps, separated by commas; c:n is n times c")
+	f.IntVar(&v.rank, "rank", -1, "run this rank alone; its collectives pass when it reaches them (default all ranks)")
+	f.StringVar(&v.on, "on", "", "run the trace on this scenario instead of its own")
+	f.Var(newChoice(&v.backend, "sim", "auto"), "backend", "what runs it: sim; auto is the best there is, which is sim")
+	f.StringVar(&v.out, "out", "", "write replay.trace.json into a folder, made if missing")
+	v.output.add(f)
+	c.ValidArgsFunction = completeScenario
+	return c
+}
+
+func (v *replayFlags) run(c *cobra.Command, w *world, args []string) error {
+	o, err := v.output.options(w)
+	if err != nil {
+		return err
+	}
+	o.Rows = -1
+	sc, t, err := v.open(w, args)
+	if err != nil {
+		return err
+	}
+	f := c.Flags()
+	if t != nil {
+		for _, name := range []string{"strategy", "seed", "steps", "rank"} {
+			if f.Changed(name) {
+				return usage("replay: --%s goes with a scenario, and %s is a trace", name, args[0])
+			}
+		}
+	} else {
+		if v.on != "" {
+			return usage("replay: --on goes with a trace")
+		}
+		t = &sim.Trace{Strategy: v.strategy, Seed: uint64(v.seed), Rank: v.rank}
+		if f.Changed("steps") {
+			t.Strategy = "steps"
+		}
+	}
+	y, err := compile(sc, t.Rank)
+	if err != nil {
+		return err
+	}
+	run, err := v.play(y, t)
+	if err != nil {
+		return err
+	}
+	t, err = trace(sc, y, t, run.Choices)
+	if err != nil {
+		return err
+	}
+	if v.out != "" {
+		if err := makeFolder(v.out); err != nil {
+			return err
+		}
+		if err := saveJSON(v.out, "replay.trace.json", t); err != nil {
+			return err
+		}
+	}
+	r := report.NewReplayed(sc, y, t, run)
+	switch {
+	case v.output.json:
+		err = report.JSON(w.stdout, r)
+	case v.output.quiet:
+		err = r.Sentence(w.stdout, o)
+	default:
+		err = r.Text(w.stdout, o)
+	}
+	if err != nil {
+		return err
+	}
+	return end(replayStatus(r))
+}
+
+func replayStatus(r *report.Replayed) status {
+	switch {
+	case r.Verdict == "hung" || len(r.Violated) > 0:
+		return statusFound
+	case r.Verdict == "finished":
+		return statusOK
+	}
+	return statusOpen
+}
+
+// open reads what is to be run: a scenario, and the trace if the argument holds one.
+func (v *replayFlags) open(w *world, args []string) (*model.Scenario, *sim.Trace, error) {
+	if len(args) == 0 || v.scenario.kind != "" {
+		sc, err := v.scenario.open(w, "replay", args, v.seed)
+		return sc, nil, err
+	}
+	const most = math.MaxInt32 // a trace may be longer than a scenario
+	file, src, err := w.read(args[0], most)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := readTrace(file, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case t == nil:
+	case v.on != "":
+		if file, src, err = w.read(v.on, model.MaxFileBytes); err != nil {
+			return nil, nil, err
+		}
+	default:
+		file, src = file+" (its scenario)", t.Scenario
+	}
+	sc, err := parseScenario(file, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sc, t, v.scenario.apply(sc)
+}
+
+// compile compiles all ranks of a scenario or, if rank is not negative, that one alone.
+func compile(sc *model.Scenario, rank int) (*sim.System, error) {
+	ps, err := sc.Programs(sc.Effective())
+	if err != nil {
+		return nil, &exitError{statusUsage, err}
+	}
+	if rank >= len(ps) || rank < -1 {
+		return nil, usage("replay: rank %d alone: the scenario has ranks 0 to %d", rank, len(ps)-1)
+	}
+	if rank >= 0 {
+		ps = ps[rank : rank+1]
+	}
+	return sim.Compile(ps, sc.Machine, sim.Options{}), nil
+}
+
+// play runs a recorded trace, the choices of --steps, or a strategy.
+func (v *replayFlags) play(y *sim.System, t *sim.Trace) (sim.Run, error) {
+	if t.Digest != "" {
+		run, err := t.Replay(y, nil)
+		var d *sim.Divergence
+		if errors.As(err, &d) {
+			return run, usage("replay: the trace is not of this scenario: %w", err)
+		}
+		return run, err
+	}
+	switch t.Strategy {
+	case "steps":
+		choices, err := report.ParseCode(v.steps)
+		if err != nil {
+			return sim.Run{}, usage("replay: --steps: %w", err)
+		}
+		return follow(y, choices)
+	case "laziest":
+		return sim.RunWith(y, untilStuck{sim.Laziest{}}, 0), nil
+	}
+	return sim.RunWith(y, untilStuck{sim.NewRandom(t.Seed)}, 0), nil
+}
+
+// untilStuck ends a run where nothing is sure to happen any more: that is a hang, even if
+// luck could still end it.
+type untilStuck struct{ sim.Strategy }
+
+// Choose implements [sim.Strategy].
+func (u untilStuck) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
+	for _, t := range enabled {
+		if !t.Possible {
+			return u.Strategy.Choose(y, s, enabled)
+		}
+	}
+	return -1
+}
+
+// follow runs choices one by one.
+func follow(y *sim.System, choices []int) (sim.Run, error) {
+	r := sim.Run{Last: y.Initial(), Choices: choices}
+	var enabled []sim.Transition
+	for i, c := range choices {
+		enabled = y.Enabled(r.Last, enabled[:0])
+		if c >= len(enabled) {
+			return r, usage("replay: --steps: step %d chooses %d of %d enabled transitions (they count from 0)", i+1, c, len(enabled))
+		}
+		r.Violated |= y.Apply(r.Last, enabled[c])
+	}
+	r.Stuck, r.Final = y.Stuck(r.Last), y.Final(r.Last)
+	return r, nil
+}
+
+// trace records a run, with the scenario as it ran.
+func trace(sc *model.Scenario, y *sim.System, t *sim.Trace, choices []int) (*sim.Trace, error) {
+	src, err := scenarioJSON(sc)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	return sim.NewTrace(y, src, t.Strategy, t.Seed, t.Rank, choices), nil
+}

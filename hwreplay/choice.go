@@ -1,0 +1,135 @@
+package hwreplay
+
+import (
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// A Choice is what one rank's main thread does at its throttle steps, imposed. Blocks
+// holds the steps at which it finds too many active tasks, commits what is open and
+// blocks, each with the number of counted tasks and buffers that had ended by then: it
+// goes on when one more has. At every other throttle step it passes, as soon as the
+// device has no more active tasks than the step allows. Together with the size rule this
+// fixes where every buffer ends. The zero Choice never blocks.
+type Choice struct {
+	Blocks map[int]int `json:"blocks,omitempty"`
+}
+
+// FastDevice is a strategy for runs to be replayed: the GPU and the CPU streams go before
+// the main thread, stores arrive when it is guaranteed by buffers that have finished, and
+// only when nothing else moves because the queue is idle. It takes no merely possible
+// transition. On the reported workload it is the run in which the throttle cuts nothing
+// before the first wait.
+type FastDevice struct{}
+
+// Choose implements [sim.Strategy].
+func (FastDevice) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
+	best, rank := -1, 0
+	for i, t := range enabled {
+		if t.Possible {
+			continue
+		}
+		r := 3
+		switch {
+		case t.Kind == sim.KindVisible && y.IdleOnly(s, t):
+			r = 1
+		case t.Kind != sim.KindVisible && y.AgentKindOf(t.Agent) == sim.MainThread:
+			r = 2
+		}
+		if r > rank {
+			best, rank = i, r
+		}
+	}
+	return best
+}
+
+// Impose makes the plan follow a run, given as a trace or as choices: its buffer ends, its
+// main threads' choices, and its merely possible arrivals, which are made as soon as the
+// store has executed. The run may be one of all ranks, or one of a single rank alone
+// (alone not negative), which every rank then follows. The error is a *sim.Divergence if
+// the run is not one of the schedule.
+func (p *Plan) Impose(t *sim.Trace) (sim.Run, error) {
+	y, alone := p.System, t.Rank >= 0
+	if alone {
+		r := min(t.Rank, len(p.ranks)-1)
+		y = sim.Compile([]*model.Schedule{p.ranks[r].program}, p.Machine, sim.Options{})
+	}
+	w := walk{p: p, y: y, choices: make([]*Choice, y.Ranks()), ended: make([]int, y.Ranks()), at: make([]int, y.Ranks()), early: map[int32]int{}}
+	for i := range w.choices {
+		w.choices[i], w.at[i] = &Choice{Blocks: map[int]int{}}, -1
+	}
+	run, err := t.Replay(y, w.each)
+	if err != nil {
+		return run, err
+	}
+	for r := range p.Choices {
+		p.Choices[r] = w.choices[min(r, len(w.choices)-1)]
+	}
+	p.Early = w.early
+	return run, nil
+}
+
+// walk reads the choices off a run.
+type walk struct {
+	p       *Plan
+	y       *sim.System
+	choices []*Choice
+	ended   []int // by rank: counted buffers and tasks that have ended
+	at      []int // by rank: throttle step tested last, not known yet whether it blocked; -1 none
+	early   map[int32]int
+	counted [][][]uint32
+}
+
+func (w *walk) each(s sim.State, enabled []sim.Transition, choice int) {
+	t := enabled[choice]
+	if t.Kind == sim.KindVisible {
+		if t.Possible {
+			w.early[t.Agent]++
+		}
+		return
+	}
+	r := int(w.y.RankOf(t.Agent))
+	switch w.y.AgentKindOf(t.Agent) {
+	case sim.MainThread:
+		if t.Kind == sim.KindStep && w.y.Step(t).Kind == model.StepThrottle && w.y.Contested(s, t) && w.at[r] != int(t.Cmd) {
+			w.at[r] = int(t.Cmd)
+			w.choices[r].Blocks[int(t.Cmd)] = w.ended[r]
+		}
+	case sim.Queue:
+		if (t.Kind == sim.KindFinish || t.Kind == sim.KindKill) && w.y.Counted(s, t) {
+			w.ended[r]++
+		}
+	case sim.CPUStream:
+		if w.task(r, t.Agent, t.Cmd, t.Kind) {
+			w.ended[r]++
+		}
+		if t.Kind == sim.KindJoin && w.y.AgentKindOf(t.Peer) == sim.CPUStream {
+			if o := int(w.y.RankOf(t.Peer)); w.task(o, t.Peer, t.PeerCmd, sim.KindRun) {
+				w.ended[o]++
+			}
+		}
+	}
+}
+
+// task reports whether a transition ends a counted task of a stream.
+func (w *walk) task(r int, agent, cmd int32, kind sim.Kind) bool {
+	switch kind {
+	case sim.KindArrive, sim.KindTest, sim.KindSleep:
+		return false
+	}
+	if w.counted == nil {
+		for _, p := range w.y.Programs {
+			var all [][]uint32
+			for i := range p.Streams {
+				all = append(all, countTasks(&p.Streams[i]))
+			}
+			w.counted = append(w.counted, all)
+		}
+	}
+	first := agent
+	for first > 0 && w.y.AgentKindOf(first-1) == sim.CPUStream && w.y.RankOf(first-1) == int32(r) {
+		first--
+	}
+	c := w.counted[r][agent-first]
+	return c[cmd+1] > c[cmd]
+}

@@ -1,0 +1,268 @@
+package hwreplay
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencesim/fencesim/kernels"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// A Runner is a plan on an open device. It makes one run at a time, as many as wanted.
+type Runner struct {
+	plan    *Plan
+	device  Device
+	session Session
+	layout  *layout
+	config  Config
+	offset  []clock // by rank: the device's clock against the run's
+	base    time.Time
+	broken  bool
+}
+
+// clock is the measured difference of two clocks: device minus CPU, in nanoseconds, known
+// to within doubt.
+type clock struct{ offset, doubt int64 }
+
+// NewRunner opens a device for a plan. The error matches ErrCannotImpose if the plan asks
+// for what the device cannot do.
+func NewRunner(p *Plan, d Device) (*Runner, error) {
+	if err := d.Impose(p); err != nil {
+		return nil, err
+	}
+	l := newLayout(p)
+	s, err := d.Open(p, l.bytes)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{plan: p, device: d, session: s, layout: l, base: time.Now()}
+	for i := range p.ranks {
+		c, err := r.measure(i)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		r.offset = append(r.offset, c)
+	}
+	return r, nil
+}
+
+// Close gives the device back. After a run that was not released it must not be called:
+// the process has to end instead.
+func (r *Runner) Close() error {
+	if r.broken {
+		return nil
+	}
+	return r.session.Close()
+}
+
+// now is nanoseconds since the runner was made.
+func (r *Runner) now() int64 { return time.Since(r.base).Nanoseconds() }
+
+func (r *Runner) memory() region { return region{r.session.Memory(), r.layout.bytes} }
+
+// measure finds the offset of the clock of rank i's device: a wait's last poll lies
+// between the store that satisfies it and the moment its result is seen.
+func (r *Runner) measure(i int) (clock, error) {
+	m := r.memory()
+	at := r.layout.probe
+	low, high := int64(-1<<62), int64(1<<62)
+	for range 20 {
+		clear := r.probe(i, Op{Kind: OpWait, At: at, Value: 1, Order: kernels.BarrierBefore, Result: at + line, Duration: time.Second})
+		if err := clear(); err != nil {
+			return clock{}, err
+		}
+		res := m.result(at + line)
+		if err := until("the clock's wait", func() bool { return res.Load().Outcome != kernels.NotBegun }); err != nil {
+			return clock{}, err
+		}
+		t0 := r.now()
+		m.store(at, 1)
+		if err := until("the clock's answer", func() bool { return res.Load().Outcome.Ended() }); err != nil {
+			return clock{}, err
+		}
+		t1 := r.now()
+		if err := until("the clock's buffer", func() bool { return m.result(at + 2*line + kernels.ResultSize).Load().Outcome.Ended() }); err != nil {
+			return clock{}, err
+		}
+		end := int64(res.Load().End)
+		if end == 0 {
+			return clock{}, nil // the device has no clock
+		}
+		low, high = max(low, end-t1), min(high, end-t0)
+	}
+	return clock{(low + high) / 2, max(high-low, 0)}, nil
+}
+
+// probe prepares the probe line and returns what submits one operation there on rank i's
+// first lane.
+func (r *Runner) probe(i int, o Op) func() error {
+	m := r.memory()
+	at := r.layout.probe
+	m.store(at, 0)
+	m.result(at + line).Clear()
+	m.result(at + 2*line).Clear()
+	m.result(at + 2*line + kernels.ResultSize).Clear()
+	b := &Batch{Control: at + 3*line, Start: at + 2*line, Finish: at + 2*line + kernels.ResultSize, Sections: [][]Chain{{{Ops: []Op{o}}}}}
+	return func() error {
+		m.control(b.Control).Pulse()
+		return r.session.Submit(Lane{i, 0}, b)
+	}
+}
+
+// usable proves that every rank's device still works.
+func (r *Runner) usable() error {
+	m := r.memory()
+	at := r.layout.probe
+	for i := range r.plan.ranks {
+		submit := r.probe(i, Op{Kind: OpStore, Store: "plain", At: at, Value: 77, Order: kernels.BarrierAfter, Result: at + line})
+		if err := submit(); err != nil {
+			return err
+		}
+		if err := until("the probe", func() bool {
+			return m.result(at+2*line+kernels.ResultSize).Load().Outcome.Ended() && m.load(at) == 77
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until polls a condition for two seconds at most.
+func until(what string, f func() bool) error {
+	var p pause
+	for start := time.Now(); !f(); p.wait() {
+		if time.Since(start) > 2*time.Second {
+			return fmt.Errorf("%s: not within 2 s", what)
+		}
+	}
+	return nil
+}
+
+// run is one run under way.
+type run struct {
+	*Runner
+	m      region
+	begun  int64
+	stop   atomic.Bool // release every wait
+	frozen atomic.Bool // nothing is recorded any more
+	left   atomic.Int32
+	all    sync.WaitGroup
+	fault  atomic.Pointer[error]
+
+	ranks  []*runRank
+	agents []*runAgent
+	fences []*runFence
+	meet   *exchange
+	ticks  atomic.Int64 // transitions of CPU agents and arrivals
+	pulsed int64
+}
+
+// runRank is one rank's state that several threads share.
+type runRank struct {
+	mu      sync.Mutex
+	plan    *rankPlan
+	queues  []*runQueue
+	life    sync.RWMutex // held for writing while the process ends
+	dead    atomic.Bool
+	ignored bool // after a kill no buffer starts
+	memory  int64
+	ended   int // counted buffers that have finished
+	late    map[int32]*atomic.Uint32
+}
+
+// runAgent is a thread of the CPU: a main thread, a stream, a handler, or one that makes
+// calls for a GPU command.
+type runAgent struct {
+	id     int32
+	rank   int
+	gpu    bool
+	plan   *agentPlan
+	log    []event
+	state  atomic.Int32 // agentRuns and so on
+	pc, to atomic.Int32 // streams: tasks done, tasks handed over
+	killed func() bool
+	buffer int32
+}
+
+const (
+	agentRuns = iota
+	agentBlocked
+	agentDone
+)
+
+// event is one transition of a run.
+type event struct {
+	ns      int64
+	t       sim.Transition // without Possible
+	blocked bool           // main: a throttle that found too many active tasks
+	text    string         // visible: sim's words of it
+	kill    bool
+	chain   int32 // orders events of one agent that are not ordered among themselves
+}
+
+// Run makes one run and says what happened. The error is of the device; then the runner
+// can only be closed, and if the device did not come back, not even that.
+func (r *Runner) Run(c Config) (*Outcome, error) {
+	if r.broken {
+		return nil, fmt.Errorf("%s: an earlier run was not released", r.device.Info().Name)
+	}
+	r.config = c.normal()
+	x := r.prepare()
+	x.launch()
+	out := x.watch()
+	x.release(out)
+	if p := x.fault.Load(); p != nil {
+		return nil, *p
+	}
+	x.collect(out)
+	return out, nil
+}
+
+// prepare builds the state of a run.
+func (r *Runner) prepare() *run {
+	x := &run{Runner: r, m: r.memory(), meet: newExchange(r.plan)}
+	x.m.clear()
+	for f := range r.plan.fences {
+		x.m.store(r.layout.gpu[f], r.plan.fences[f].initial)
+		x.m.store(r.layout.cpu[f], r.plan.fences[f].initial)
+		x.fences = append(x.fences, &runFence{})
+	}
+	for i := range r.plan.ranks {
+		rk := &runRank{plan: &r.plan.ranks[i], late: map[int32]*atomic.Uint32{}}
+		for qi, a := range rk.plan.queues {
+			rk.queues = append(rk.queues, &runQueue{x: x, rank: rk, agent: a, index: qi, info: r.plan.agents[a].info, source: &rk.plan.program.Queues[qi]})
+		}
+		x.ranks = append(x.ranks, rk)
+	}
+	for f := range r.plan.fences {
+		for _, rk := range x.ranks {
+			rk.late[int32(f)] = new(atomic.Uint32)
+		}
+	}
+	for a := range r.plan.agents {
+		ag := &r.plan.agents[a]
+		x.agents = append(x.agents, &runAgent{id: int32(a), rank: ag.rank, plan: ag})
+	}
+	x.begun = r.now()
+	return x
+}
+
+// launch starts the threads of the CPU.
+func (x *run) launch() {
+	for _, a := range x.agents {
+		switch a.plan.kind {
+		case sim.MainThread:
+			x.start(a, x.runMain)
+		case sim.CPUStream:
+			x.start(a, x.runStream)
+		}
+	}
+}
+
+func (x *run) failed(err error) {
+	x.fault.CompareAndSwap(nil, &err)
+	x.stop.Store(true)
+}

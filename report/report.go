@@ -1,0 +1,156 @@
+// Package report writes results for people and for other tools.
+//
+// [Text] writes what [check.Explore] found, [Replayed.Text] what a replay did, [Scenario]
+// and [Preset] what is about to run. Text and JSON are made of the same values. Nothing in
+// here decides anything about a schedule.
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Options is how text is written. The zero value is for a log: 100 columns, no colour,
+// steps shortened to what matters.
+type Options struct {
+	Width int  // columns of the terminal; 0: 100
+	Color bool // mark verdicts and what is left out with ANSI colours
+	Rows  int  // most rows of steps; 0: 40; negative: all
+}
+
+const (
+	defaultWidth = 100
+	leastWidth   = 40
+	defaultRows  = 40
+)
+
+func (o Options) normal() Options {
+	if o.Width == 0 {
+		o.Width = defaultWidth
+	}
+	o.Width = max(o.Width, leastWidth)
+	if o.Rows == 0 {
+		o.Rows = defaultRows
+	}
+	return o
+}
+
+// style is an ANSI rendition; the empty one is plain.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "1;31"
+	green  style = "1;32"
+	yellow style = "1;33"
+)
+
+// printer writes lines and keeps the first error, which flush returns.
+type printer struct {
+	b *bufio.Writer
+	Options
+}
+
+func newPrinter(w io.Writer, o Options) *printer {
+	return &printer{bufio.NewWriter(w), o.normal()}
+}
+
+func (p *printer) flush() error { return p.b.Flush() }
+
+func (p *printer) line(format string, args ...any) {
+	fmt.Fprintf(p.b, format, args...)
+	p.b.WriteByte('\n')
+}
+
+// paint is text in a style if the output has colours.
+func (p *printer) paint(s style, text string) string {
+	if !p.Color || s == plain {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// section writes a blank line and a heading.
+func (p *printer) section(title string) { p.line("\n%s", p.paint(bold, title)) }
+
+// row writes text after a label of the given width and breaks it at the line's end; later
+// lines begin below the text.
+func (p *printer) row(label string, width int, text string) {
+	head := fmt.Sprintf("%-*s", width, label)
+	for i, part := range breakLines(text, max(p.Width-width, 20)) {
+		if i > 0 {
+			head = strings.Repeat(" ", width)
+		}
+		p.line("%s", strings.TrimRight(head+part, " "))
+	}
+}
+
+// breakLines breaks text at spaces into lines of at most width characters; a longer word
+// has a line of its own.
+func breakLines(text string, width int) []string {
+	var lines []string
+	line, n := "", 0
+	for _, word := range strings.Fields(text) {
+		w := utf8.RuneCountInString(word)
+		if n > 0 && n+1+w > width {
+			lines = append(lines, line)
+			line, n = "", 0
+		}
+		if n > 0 {
+			line, n = line+" ", n+1
+		}
+		line, n = line+word, n+w
+	}
+	return append(lines, line)
+}
+
+// table writes rows with the columns aligned, two spaces between, after an indent. Columns
+// of which right is true are aligned to the right. The last one is broken at the line's end
+// if it is to the left.
+func (p *printer) table(indent int, right []bool, rows [][]string) {
+	var widths []int
+	for _, r := range rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	isRight := func(i int) bool { return i < len(right) && right[i] }
+	for _, r := range rows {
+		var b strings.Builder
+		b.WriteString(strings.Repeat(" ", indent))
+		used := indent
+		for i, c := range r {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			switch {
+			case i == len(r)-1 && !isRight(i):
+				p.row(b.String(), used, c)
+				continue
+			case isRight(i):
+				b.WriteString(pad + c)
+			default:
+				b.WriteString(c + pad)
+			}
+			if i == len(r)-1 {
+				p.line("%s", strings.TrimRight(b.String(), " "))
+			}
+			b.WriteString("  ")
+			used += widths[i] + 2
+		}
+	}
+}
+
+// count is "1 step", "2 steps".
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,419 @@
+package sim
+
+import "github.com/fencesim/fencesim/model"
+
+// AgentKind tells what kind of agent runs commands.
+type AgentKind = agentKind
+
+// The kinds of agents.
+const (
+	MainThread = agentMain
+	Queue      = agentQueue
+	CPUStream  = agentStream
+	Handler    = agentHandler
+)
+
+// NumAgents is the number of agents: per rank its main thread, queues, CPU streams and
+// completion handlers, in this order.
+func (y *System) NumAgents() int { return len(y.agents) }
+
+// AgentKindOf and RankOf tell what agent a is and whose.
+func (y *System) AgentKindOf(a int32) AgentKind { return y.agents[a].kind }
+
+// RankOf is the rank of agent a.
+func (y *System) RankOf(a int32) int32 { return y.agents[a].rank }
+
+// A CommandInfo is one command of an agent with its objects as indexes that are unique in
+// the system: what a reduction needs to know of it.
+type CommandInfo struct {
+	Op          model.Op
+	Equal, Late bool
+	Store       string // the GPU's store rule for its fence
+	Value       uint32
+	Object      int32 // fence, event, array (coherent) or collective group part; -1
+	Peer        int32 // send, recv: the other rank
+	Buffer      int32 // queues with fixed ends: its buffer
+	Reads       []int32
+	Writes      []int32
+}
+
+// Commands lists the commands of agent a in its order. Of a main thread entry i belongs to
+// step i and has Op OpNone where that is no command.
+func (y *System) Commands(a int32) []CommandInfo {
+	ag := &y.agents[a]
+	var out []CommandInfo
+	add := func(x *cmd, buffer int32) {
+		c := CommandInfo{Op: x.op, Equal: x.equal, Late: x.late, Value: x.value, Object: x.object, Peer: x.peer, Buffer: buffer,
+			Store: []string{model.StorePlain, model.StoreGuarded, model.StoreMax}[x.store]}
+		for _, r := range x.reads {
+			c.Reads = append(c.Reads, r.array)
+		}
+		for _, w := range x.writes {
+			c.Writes = append(c.Writes, w.array)
+		}
+		out = append(out, c)
+	}
+	switch ag.kind {
+	case agentQueue:
+		q := &y.queues[ag.index]
+		b := int32(0)
+		for i := range q.cmds {
+			for q.fixed && int32(i) >= q.ends[b] {
+				b++
+			}
+			add(&q.cmds[i], b)
+		}
+	case agentStream:
+		for i := range y.streams[ag.index].cmds {
+			add(&y.streams[ag.index].cmds[i], 0)
+		}
+	case agentHandler:
+		for i := range y.handlers[ag.index].cmds {
+			add(&y.handlers[ag.index].cmds[i], 0)
+		}
+	case agentMain:
+		for i := range y.ranks[ag.index].main {
+			if x := y.ranks[ag.index].main[i].cmd; x != nil {
+				add(x, 0)
+			} else {
+				out = append(out, CommandInfo{Object: -1, Peer: -1})
+			}
+		}
+	}
+	return out
+}
+
+// NumFences, NumArrays, NumEvents and NumGroups count the objects of all ranks.
+func (y *System) NumFences() int { return len(y.fences) }
+
+// NumArrays is the number of arrays of all ranks.
+func (y *System) NumArrays() int { return len(y.arrays) }
+
+// NumEvents is the number of events of all ranks.
+func (y *System) NumEvents() int { return len(y.events) }
+
+// NumGroups is the number of group parts: one per group and rank that has it.
+func (y *System) NumGroups() int { return len(y.groups) }
+
+// FenceName, ArrayName and GroupName name objects in reports.
+func (y *System) FenceName(f int32) string { return y.prefix(y.fences[f].rank) + y.fences[f].name }
+
+// ArrayName is the name of array a in reports.
+func (y *System) ArrayName(a int32) string { return y.prefix(y.arrays[a].rank) + y.arrays[a].name }
+
+// GroupName is the name of group part g in reports.
+func (y *System) GroupName(g int32) string { return y.prefix(y.groups[g].rank) + y.groups[g].name }
+
+// FenceInitial is the value of fence f at the start.
+func (y *System) FenceInitial(f int32) uint32 { return y.fences[f].initial }
+
+// EnabledOf appends the program transitions of agent a that are enabled in s.
+func (y *System) EnabledOf(s State, a int32, buf []Transition) []Transition {
+	ag := &y.agents[a]
+	if ag.kind == agentQueue {
+		return y.enabledQueue(s, ag.index, buf)
+	}
+	if y.ranks[ag.rank].dead.get(s) != 0 {
+		return buf
+	}
+	switch ag.kind {
+	case agentMain:
+		return y.enabledMain(s, ag.rank, buf)
+	case agentStream:
+		st := &y.streams[ag.index]
+		if pc := st.pc.int(s); pc < st.enq.int(s) {
+			return y.enabledCommand(s, &st.cmds[pc], st.agent, 0, int32(st.phase.get(s)), buf)
+		}
+	case agentHandler:
+		h := &y.handlers[ag.index]
+		if pc := h.pc.int(s); int(pc) < len(h.cmds) && y.finished(s, &y.queues[h.queue], h.buffer) {
+			return y.enabledCommand(s, &h.cmds[pc], h.agent, 0, int32(h.phase.get(s)), buf)
+		}
+	}
+	return buf
+}
+
+// EnabledArrivals appends the arrivals of fence f's stores that are enabled in s.
+func (y *System) EnabledArrivals(s State, f int32, buf []Transition) []Transition {
+	return y.enabledArrivals(s, f, buf)
+}
+
+// IdleOnly reports whether a guaranteed arrival is guaranteed only because every committed
+// buffer of its queue has finished, which a commit withdraws.
+func (y *System) IdleOnly(s State, t Transition) bool { return !t.CPU && y.idleOnly(s, t) }
+
+// Step is what a main thread's transition of kind KindStep does.
+func (y *System) Step(t Transition) model.Step {
+	return y.ranks[y.agents[t.Agent].rank].main[t.Cmd].Step
+}
+
+// Contested reports whether the throttle test t would find too many active tasks: only
+// then does it matter whether a task ends before.
+func (y *System) Contested(s State, t Transition) bool {
+	rk := &y.ranks[y.agents[t.Agent].rank]
+	return rk.blocked.get(s) == 0 && rk.phase.get(s) == 0 && y.active(s, rk) > rk.main[t.Cmd].N
+}
+
+// ThrottleAhead reports whether rank r's main thread has a throttle step at or behind its
+// position.
+func (y *System) ThrottleAhead(s State, r int32) bool {
+	rk := &y.ranks[r]
+	return rk.at.int(s) <= rk.lastThrottle
+}
+
+// Counted reports whether t ends an active task: the finish of a counted buffer, or the
+// last transition of a counted CPU task.
+func (y *System) Counted(s State, t Transition) bool {
+	a := &y.agents[t.Agent]
+	switch a.kind {
+	case agentQueue:
+		if t.Kind != KindFinish && t.Kind != KindKill {
+			return false
+		}
+		q := &y.queues[a.index]
+		return q.fixed || q.slot(t.Buffer).counted.get(s) != 0
+	case agentStream:
+		st := &y.streams[a.index]
+		return st.counted[t.Cmd+1] > st.counted[t.Cmd]
+	}
+	return false
+}
+
+// Copy makes dst a copy of src, which has the same length.
+func Copy(dst, src State) { copy(dst, src) }
+
+// ReadVersion is the version that read k of command i of agent a demands; 0 any.
+func (y *System) ReadVersion(a, i int32, k int) uint32 {
+	return y.cmdAt(a, i).reads[k].version
+}
+
+// Input reports whether array a is written at the start.
+func (y *System) Input(a int32) bool { return y.arrays[a].version.get(y.initial) > 0 }
+
+// AgentsOf is the range of agents of rank r; the first is its main thread.
+func (y *System) AgentsOf(r int32) (lo, hi int32) {
+	lo = y.ranks[r].agent
+	hi = int32(len(y.agents))
+	if int(r)+1 < len(y.ranks) {
+		hi = y.ranks[r+1].agent
+	}
+	return lo, hi
+}
+
+// GroupText is the name of group part g without its rank: parts of equal names meet.
+func (y *System) GroupText(g int32) string { return y.groups[g].name }
+
+// Complete reports whether every rank has arrived as often at the group of part g as g's
+// rank has.
+func (y *System) Complete(s State, g int32) bool {
+	n := y.groups[g].arrived.get(s)
+	for _, p := range y.groups[g].peers {
+		if p < 0 || y.groups[p].arrived.get(s) < n {
+			return false
+		}
+	}
+	return true
+}
+
+// Remote reports whether command i of agent a names a fence of another rank.
+func (y *System) Remote(a, i int32) bool {
+	x := y.cmdAt(a, i)
+	return x != nil && x.src.Fence() && x.src.Rank != model.OwnRank
+}
+
+// RankFinal reports whether rank r has done all it was given.
+func (y *System) RankFinal(s State, r int) bool { return y.rankFinal(s, &y.ranks[r]) }
+
+// WaitsForPeer reports whether an agent of rank r waits for another rank: inside a
+// collective that some other rank has not reached, at a send or recv, or for a fence of
+// another rank.
+func (y *System) WaitsForPeer(s State, r int) bool {
+	found := false
+	y.current(s, int32(r), func(_, _ int32, x *cmd, ph int32) {
+		switch x.op {
+		case model.OpCollective:
+			found = found || ph == phaseHolding
+		case model.OpSend, model.OpRecv:
+			found = found || int(x.peer) != r
+		case model.OpWait:
+			found = found || int(y.fences[x.object].rank) != r
+		}
+	})
+	return found
+}
+
+// A Store is one command that stores to a fence, and where it stands in a state.
+type Store struct {
+	Agent, Cmd int32
+	Value      uint32
+	Add        bool
+	Executed   bool
+	OnItsWay   bool  // executed, and not seen yet by the side asked about
+	Handed     bool  // in a committed buffer or an enqueued task
+	Buffer     int32 // of a queue's store that is handed over or on its way: its buffer; -1
+}
+
+// Stores lists the stores to fence f, and how each stands in s towards the view of the GPU
+// or the CPU.
+func (y *System) Stores(s State, f int32, gpu bool) []Store {
+	p := &y.fences[f].toCPU
+	if gpu {
+		p = &y.fences[f].toGPU
+	}
+	onWay := map[*cmd]bool{}
+	if p.active {
+		for i := range p.stores {
+			on := false
+			if p.fifo {
+				for _, sl := range p.slots {
+					on = on || sl.int(s) == int32(i)+1
+				}
+			} else {
+				on = p.members.has(s, int32(i))
+			}
+			if on {
+				onWay[p.stores[i].cmd] = true
+			}
+		}
+	}
+	var out []Store
+	for a := range y.agents {
+		for _, x := range y.commandsOf(int32(a)) {
+			if x.object != f || !x.src.Stores() {
+				continue
+			}
+			st := Store{Agent: int32(a), Cmd: x.index, Value: x.value, Add: x.op == model.OpAdd, OnItsWay: onWay[x], Buffer: -1}
+			st.Executed, st.Handed, st.Buffer = y.standing(s, int32(a), x)
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// standing tells whether command x of agent a has run, whether it was handed over, and in
+// which buffer of a queue it is (-1: none known).
+func (y *System) standing(s State, a int32, x *cmd) (executed, handed bool, buffer int32) {
+	ag := &y.agents[a]
+	switch ag.kind {
+	case agentMain:
+		return y.ranks[ag.rank].at.int(s) > x.index, true, -1
+	case agentStream:
+		st := &y.streams[ag.index]
+		return st.pc.int(s) > x.index, st.enq.int(s) > x.index, -1
+	case agentHandler:
+		return y.handlers[ag.index].pc.int(s) > x.index, true, -1
+	}
+	q := &y.queues[ag.index]
+	buffer = -1
+	for b, com := y.firstKnown(s, q), q.com.int(s); b < com; b++ {
+		if lo, hi := q.span(s, b); x.index >= lo && x.index < hi {
+			buffer = b
+		}
+	}
+	if !q.fixed && x.index < q.base.int(s) {
+		return true, true, -1
+	}
+	if buffer < 0 {
+		return false, false, -1
+	}
+	if y.finished(s, q, buffer) {
+		return true, true, buffer
+	}
+	if !y.startedBuffer(s, q, buffer) {
+		return false, true, buffer
+	}
+	pc := y.position(q, buffer).int(s)
+	if y.m.concurrent && x.index >= pc && x.index < int32(len(q.cmds)) {
+		return q.phases[x.index].get(s) == phaseDone, true, buffer
+	}
+	return x.index < pc, true, buffer
+}
+
+// firstKnown is the oldest buffer whose ends a state knows.
+func (y *System) firstKnown(s State, q *queue) int32 {
+	if q.fixed {
+		return 0
+	}
+	return q.fin.int(s)
+}
+
+// commandsOf lists all commands of an agent.
+func (y *System) commandsOf(a int32) []*cmd {
+	c := compiler{System: y}
+	return c.commandsOf(a)
+}
+
+// Held lists the agents of rank r that hold a slot in s.
+func (y *System) Held(s State, r int) []int32 {
+	var out []int32
+	y.current(s, int32(r), func(a, _ int32, x *cmd, ph int32) {
+		if y.agents[a].kind == agentQueue && ph == phaseHolding && holdsSlot(x.op) {
+			out = append(out, a)
+		}
+	})
+	return out
+}
+
+// IssuedIn is the buffer in which a store that is on its way to the CPU was executed.
+func (y *System) IssuedIn(s State, f int32, st Store) int32 {
+	p := &y.fences[f].toCPU
+	for i := range p.stores {
+		if x := p.stores[i].cmd; x.holder == st.Agent && x.index == st.Cmd {
+			if p.stores[i].issued.none() {
+				return p.stores[i].buffer
+			}
+			return p.stores[i].issued.int(s)
+		}
+	}
+	return st.Buffer
+}
+
+// CommandText is command i of agent a as written in a file.
+func (y *System) CommandText(a, i int32) string { return y.text(y.cmdAt(a, i)) }
+
+// Touches reports whether two transitions use one fence or event.
+func (y *System) Touches(a, b Transition) bool {
+	oa, ea := y.touched(a)
+	ob, eb := y.touched(b)
+	return oa >= 0 && oa == ob && ea == eb
+}
+
+func (y *System) touched(t Transition) (object int32, isEvent bool) {
+	switch t.Kind {
+	case KindVisible:
+		return t.Agent, false
+	case KindStep, KindStart, KindFinish, KindKill:
+		return -1, false
+	}
+	x := y.cmdAt(t.Agent, t.Cmd)
+	if x == nil {
+		return -1, false
+	}
+	switch {
+	case x.src.Fence():
+		return x.object, false
+	case x.op == model.OpSignal || x.op == model.OpAwait:
+		return x.object, true
+	}
+	return -1, false
+}
+
+// Remaining is about how many transitions agent a still has before it.
+func (y *System) Remaining(s State, a int32) int {
+	ag := &y.agents[a]
+	switch ag.kind {
+	case agentMain:
+		return len(y.ranks[ag.rank].main) - int(y.ranks[ag.rank].at.get(s))
+	case agentStream:
+		st := &y.streams[ag.index]
+		return len(st.cmds) - int(st.pc.get(s))
+	case agentHandler:
+		h := &y.handlers[ag.index]
+		return len(h.cmds) - int(h.pc.get(s))
+	}
+	q := &y.queues[ag.index]
+	if y.m.overlap {
+		return len(q.cmds)
+	}
+	return len(q.cmds) - int(q.pc.get(s))
+}
