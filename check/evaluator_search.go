@@ -180,7 +180,7 @@ func (g *evaluatorSearch) expand(id int32, s, n *evaluatorState) {
 		take(actTask, 0, y.run)
 	}
 	wants := s.p < y.enq[s.m] && y.open[s.p] && s.v < y.target[s.p] && s.q >= y.reach[s.p]
-	idle := s.idle() && y.sure
+	idle := y.idle(s) && y.sure
 	if wants {
 		cost := y.target[s.p] - s.v
 		if idle {
@@ -203,5 +203,5 @@ func (g *evaluatorSearch) expand(id int32, s, n *evaluatorState) {
 }
 
 func (y *evaluatorSystem) final(s *evaluatorState) bool {
-	return int(s.m) == len(y.main) && s.idle() && int(s.q) == len(y.cmds) && int(s.p) == len(y.tasks)
+	return int(s.m) == len(y.main) && y.idle(s) && int(s.q) == len(y.cmds) && int(s.p) == len(y.tasks)
 }

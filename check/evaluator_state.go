@@ -75,8 +75,11 @@ func (y *evaluatorSystem) contested(s *evaluatorState) bool {
 	return int(s.m) < len(y.main) && y.main[s.m].Kind == model.StepThrottle && s.blocked == 0 && y.active(s) > y.main[s.m].N
 }
 
-// idle reports whether every committed buffer has finished.
-func (s *evaluatorState) idle() bool { return len(s.flying) == 0 && s.q == s.start }
+// idle reports whether every committed buffer has finished. That no end is in flight does
+// not say so: that of a last buffer with commands may have been dropped.
+func (y *evaluatorSystem) idle(s *evaluatorState) bool {
+	return len(s.flying) == 0 && (s.q == s.start || y.plant == plantLastEnd)
+}
 
 // stepMain takes M's step unless it is contested or blocks.
 func (y *evaluatorSystem) stepMain(s *evaluatorState) bool {
@@ -109,7 +112,7 @@ func (y *evaluatorSystem) stepMain(s *evaluatorState) bool {
 			s.start = e
 		}
 	case model.StepSynchronize:
-		if st.Queue && int(st.Target) == y.queue && !s.idle() || !st.Queue && int(st.Target) == y.stream && s.p < y.enq[s.m] {
+		if st.Queue && int(st.Target) == y.queue && !y.idle(s) || !st.Queue && int(st.Target) == y.stream && s.p < y.enq[s.m] {
 			return false
 		}
 	}
@@ -195,7 +198,7 @@ func (y *evaluatorSystem) see(s *evaluatorState, v int32) {
 
 // deliver lets a store arrive whose guarantee is stable.
 func (y *evaluatorSystem) deliver(s *evaluatorState) bool {
-	early := y.plant == plantIdleClaim && y.sure && s.idle() && s.v < y.before[s.q]
+	early := y.plant == plantIdleClaim && y.sure && y.idle(s) && s.v < y.before[s.q]
 	if len(s.behind) <= int(y.lag) && !early {
 		return false
 	}
@@ -220,10 +223,8 @@ func (y *evaluatorSystem) close(s *evaluatorState) {
 			again = true
 		}
 	}
-	if n := len(s.flying); y.plant == plantLastEnd && n >= 2 && s.flying[n-1] == s.flying[n-2] && !y.matters(s.start, s.v) {
-		if s.start = s.q; n > 2 {
-			s.start = s.flying[n-3] >> 1
-		}
+	if y.watch != nil {
+		y.watch(s)
 	}
 	kept := s.flying[:0]
 	for _, f := range s.flying {

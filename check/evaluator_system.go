@@ -60,6 +60,7 @@ type evaluatorSystem struct {
 	open   []bool  // per task: a wait for a tracked update
 
 	plant evaluatorPlant
+	watch func(*evaluatorState) // tests: called before ends are dropped
 }
 
 // evaluatorPlant names an error to plant, so that a test can show that it would be seen.

@@ -29,9 +29,9 @@ func (g *evaluatorSearch) events(id int32) []evaluatorEvent {
 	return out
 }
 
-// An evaluatorDriver turns an abstract path into a run of the plain simulator. It takes
-// tests, counted ends and counted tasks in the path's order, which fixes every answer of
-// the throttle. To need few merely possible arrivals it moves the main thread, whose
+// An evaluatorDriver turns an abstract path into a run of the plain simulator. Between two
+// contested tests it makes the path's choices in any order, which leaves every answer of
+// the throttle as it is. To need few merely possible arrivals it moves the main thread, whose
 // commits withdraw guarantees, only on demand, and before that lets all that is guaranteed
 // arrive that the CPU will have seen in the end; a merely possible arrival is taken when
 // nothing else helps. Possible is so an upper bound on what counters need, and exact at 0.
@@ -42,6 +42,8 @@ type evaluatorDriver struct {
 	now      sim.State
 	enabled  []sim.Transition
 	fresh    bool  // enabled is that of now
+	endTo    int32 // counted ends up to this position may be taken now
+	taskTo   int32 // counted tasks up to this one may be run now
 	goal     int32 // updates that the CPU will have seen in the end
 	seen     int32
 	choices  []int
@@ -117,16 +119,16 @@ func (d *evaluatorDriver) moveMain() bool {
 	if d.next(d.main()) < 0 || d.y.contested(&d.at) {
 		return false
 	}
-	for d.moveQueue(-1) || d.moveStream() || d.arrive(true) {
+	for d.moveQueue() || d.moveStream() || d.arrive(true) {
 	}
 	d.take(d.next(d.main()))
 	return true
 }
 
-// moveStream takes a step of the CPU that is no counted task.
+// moveStream takes a step of the CPU, but a counted task only in its turn.
 func (d *evaluatorDriver) moveStream() bool {
 	i, p := d.next(d.stream()), d.at.p
-	if i < 0 || d.y.counted[p+1] > d.y.counted[p] && !d.y.runsFreely(d.at.m) {
+	if i < 0 || d.y.counted[p+1] > d.y.counted[p] && p > d.taskTo && !d.y.runsFreely(d.at.m) {
 		return false
 	}
 	d.take(i)
@@ -143,42 +145,27 @@ func (d *evaluatorDriver) arrive(sure bool) bool {
 	return true
 }
 
-// moveQueue takes a step of the queue; the end of a counted buffer only at position end or
-// where ends are free.
-func (d *evaluatorDriver) moveQueue(end int32) bool {
+// moveQueue takes a step of the queue, but the end of a counted buffer only in its turn.
+func (d *evaluatorDriver) moveQueue() bool {
 	i := d.next(d.queue())
 	if i < 0 {
 		return false
 	}
-	if d.enabled[i].Kind == sim.KindFinish && d.at.flying[0]&1 != 0 && d.at.q != end && !d.y.endsFreely(d.at.m) {
+	if d.enabled[i].Kind == sim.KindFinish && d.at.flying[0]&1 != 0 && d.at.q > d.endTo && !d.y.endsFreely(d.at.m) {
 		return false
 	}
 	d.take(i)
 	return true
 }
 
-// runTasks lets the CPU run until it has run n tasks; counted, if not -1, is the counted
-// task that may be among them.
-func (d *evaluatorDriver) runTasks(n, counted int32) error {
-	y := d.y
+// runTasks lets the CPU run until it has run n tasks.
+func (d *evaluatorDriver) runTasks(n int32) error {
 	for d.at.p < n {
 		p := d.at.p
-		if i := d.next(d.stream()); i >= 0 {
-			if y.counted[p+1] == y.counted[p] || p == counted || y.runsFreely(d.at.m) {
-				d.take(i)
-			} else if !d.moveMain() {
-				return d.fail("run counted task %d out of turn", p)
-			}
-			continue
-		}
-		travels := p < y.enq[d.at.m] && y.awaits[p] > 0 && d.at.q >= y.reach[p]
-		i := d.arrival()
+		travels := p < d.y.enq[d.at.m] && d.y.awaits[p] > 0 && d.at.q >= d.y.reach[p] && d.next(d.stream()) < 0
 		switch {
-		case travels && i >= 0 && !d.enabled[i].Possible:
-			d.take(i)
-		case d.moveQueue(-1), d.moveMain():
-		case travels && i >= 0:
-			d.take(d.arrival())
+		case d.moveStream(), travels && d.arrive(true), d.moveQueue(), d.moveMain():
+		case travels && d.arrive(false):
 		default:
 			return d.fail("run task %d", p)
 		}
@@ -189,7 +176,7 @@ func (d *evaluatorDriver) runTasks(n, counted int32) error {
 // unblockQueue lets the queue pass the wait at which it stands.
 func (d *evaluatorDriver) unblockQueue() error {
 	if q := d.at.q; q < d.at.start && d.y.need[q] > d.at.p {
-		return d.runTasks(d.y.need[q], -1)
+		return d.runTasks(d.y.need[q])
 	}
 	return d.fail("move the queue at %d", d.at.q)
 }
@@ -198,7 +185,31 @@ func (d *evaluatorDriver) fail(format string, args ...any) error {
 	return fmt.Errorf("step %d of a witness: the simulator cannot "+format, append([]any{len(d.choices)}, args...)...)
 }
 
-// event drives the run up to and over one choice.
+// follow drives the run over all choices of a path.
+func (d *evaluatorDriver) follow(path []evaluatorEvent) error {
+	for i, e := range path {
+		if i == 0 || path[i-1].action == actTest {
+			d.endTo, d.taskTo = -1, -1
+			for _, e := range path[i:] {
+				switch e.action {
+				case actEnd:
+					d.endTo = e.q
+				case actTask:
+					d.taskTo = e.p
+				}
+				if e.action == actTest {
+					break
+				}
+			}
+		}
+		if err := d.event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event drives the run up to and over one choice, unless it has been made.
 func (d *evaluatorDriver) event(e evaluatorEvent) error {
 	switch e.action {
 	case actTest:
@@ -207,26 +218,18 @@ func (d *evaluatorDriver) event(e evaluatorEvent) error {
 				return err
 			}
 		}
-		d.look()
 		d.take(d.next(d.main()))
 	case actEnd:
-		for {
-			last := len(d.at.flying) > 0 && d.at.flying[0] == 2*e.q+1 && d.at.q == e.q
-			left := len(d.at.flying)
-			switch {
-			case d.moveQueue(e.q):
-				if last && len(d.at.flying) < left {
-					return nil
-				}
-			case d.moveMain():
-			default:
-				if err := d.unblockQueue(); err != nil {
-					return err
-				}
+		for d.at.q < e.q || len(d.at.flying) > 0 && d.at.flying[0] <= 2*e.q+1 {
+			if d.moveQueue() || d.moveMain() {
+				continue
+			}
+			if err := d.unblockQueue(); err != nil {
+				return err
 			}
 		}
 	case actTask:
-		return d.runTasks(e.p+1, e.p)
+		return d.runTasks(e.p + 1)
 	}
 	return nil
 }
@@ -239,8 +242,8 @@ func (d *evaluatorDriver) advanceMain() error {
 	if m := d.at.m; int(m) < len(d.y.main) && d.y.main[m].Kind == model.StepSynchronize {
 		switch {
 		case d.y.runsFreely(m):
-			return d.runTasks(d.at.p+1, -1)
-		case d.moveQueue(-1):
+			return d.runTasks(d.at.p + 1)
+		case d.moveQueue():
 			return nil
 		}
 		return d.unblockQueue()
@@ -252,10 +255,10 @@ func (d *evaluatorDriver) advanceMain() error {
 func (d *evaluatorDriver) settle(s *evaluatorState) error {
 	for {
 		switch {
-		case d.moveMain(), d.moveQueue(-1):
+		case d.moveMain(), d.moveQueue():
 			continue
 		case d.at.p < s.p:
-			if err := d.runTasks(d.at.p+1, -1); err != nil {
+			if err := d.runTasks(d.at.p + 1); err != nil {
 				return err
 			}
 			continue
@@ -289,10 +292,8 @@ func (g *evaluatorSearch) witness(sys *sim.System, goal evaluatorGoal) (evaluato
 			d.goal = max(d.goal, y.awaits[p])
 		}
 	}
-	for _, e := range g.events(goal.id) {
-		if err := d.event(e); err != nil {
-			return evaluatorStuck{}, err
-		}
+	if err := d.follow(g.events(goal.id)); err != nil {
+		return evaluatorStuck{}, err
 	}
 	if err := d.settle(&s); err != nil {
 		return evaluatorStuck{}, err

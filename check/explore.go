@@ -82,6 +82,13 @@ func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*expl
 	if e.source, err = json.Marshal(source(sc)); err != nil {
 		return nil, err
 	}
+	e.split()
+	return e, nil
+}
+
+// split makes the units: all ranks together, or one for each schedule.
+func (e *exploration) split() {
+	programs, cfg := e.programs, e.cfg
 	e.apart = decompose(programs)
 	switch {
 	case len(programs) == 1:
@@ -95,7 +102,6 @@ func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*expl
 	default:
 		e.units = []*unit{{rank: -1, programs: programs}}
 	}
-	return e, nil
 }
 
 // source is sc without what has no part in a run, and with the machine in full.
@@ -181,6 +187,9 @@ func (e *exploration) lazy(u *unit) {
 			u.know("orphan", Violated, OneRun)
 		} else if u.frag.delays() {
 			u.know("orphan", Unknown, NoProof)
+		}
+		if u.frag.delays() && len(u.programs) > 1 && e.apart != "" {
+			u.know("order-mismatch", Unknown, NoProof) // a run that goes further may show one
 		}
 	} else {
 		u.found.canFinish = true

@@ -56,7 +56,8 @@ func (e *exploration) certify(u *unit, p *model.Schedule) (why string) {
 		u.know("stale-read", Holds, Certificate)
 		u.know("overwritten", Holds, Certificate)
 	}
-	if m.Watchdog == model.WatchdogOff {
+	serial := m.Buffers == model.InOrder && m.Dispatch == model.Serial
+	if m.Watchdog == model.WatchdogOff && (m.Store != model.StoreGuarded || serial) {
 		u.know("lost-update", Holds, Certificate)
 	}
 	u.know("use-after-free", Holds, Certificate)

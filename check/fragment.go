@@ -46,7 +46,8 @@ func analyse(y *sim.System) *fragment {
 		fence: make([]string, y.NumFences()), array: make([]string, y.NumArrays()), event: make([]string, y.NumEvents()),
 		group: make([]string, y.NumGroups()), pair: map[[2]int32]string{}, late: map[int32]bool{},
 		idle: make([]bool, y.Ranks()), exits: make([]bool, y.Ranks()),
-		slots: m.Slots > 0, killed: m.Watchdog == model.WatchdogAny,
+		// Beside an unsatisfied wait of its section any command of a buffer may be killed.
+		slots: m.Slots > 0, killed: m.Watchdog == model.WatchdogAny || m.Watchdog != model.WatchdogOff && m.Dispatch == model.Concurrent,
 		spun:     m.SpinLimit > 0 || m.Watchdog == model.WatchdogMay || m.Watchdog == model.WatchdogMust,
 		ignore:   m.Watchdog != model.WatchdogOff && m.AfterKill == model.Ignore,
 		gpuWaits: make([]bool, y.NumFences()), gpuAwaits: make([]bool, y.NumEvents()),

@@ -87,7 +87,7 @@ func (o *order) queueOrder(agent int32) {
 	if !concurrent {
 		for lo := int32(0); lo < n; {
 			hi := lo + 1
-			for fixed && hi < n && cs[hi].Buffer == cs[lo].Buffer {
+			for hi < n && cs[hi].Buffer == cs[lo].Buffer {
 				hi++
 			}
 			o.serial(agent, lo, hi)
@@ -110,7 +110,7 @@ func (o *order) sections(agent int32, fixed, overlap bool) {
 	lo, divider := int32(0), int32(-1) // the section [lo, i) lies behind the divider
 	var previous [2]int32              // the section before a buffer end: everything in it comes first
 	for i := range int32(len(cs)) {
-		end := fixed && i > 0 && cs[i].Buffer != cs[i-1].Buffer
+		end := (fixed || overlap) && i > 0 && cs[i].Buffer != cs[i-1].Buffer
 		if end {
 			previous, lo, divider = [2]int32{lo, i}, i, -1
 			if overlap {

@@ -57,6 +57,10 @@ func (x *run) spin(a *runAgent, f func() bool) bool {
 // take makes one transition of a: f does it and says whether it was possible, with the
 // process alive. False: it was not, or a has to leave.
 func (x *run) take(a *runAgent, t sim.Transition, f func() bool) bool {
+	return x.takeEvent(a, event{t: t}, f)
+}
+
+func (x *run) takeEvent(a *runAgent, e event, f func() bool) bool {
 	rk := x.ranks[a.rank]
 	if !a.gpu {
 		rk.life.RLock()
@@ -65,7 +69,7 @@ func (x *run) take(a *runAgent, t sim.Transition, f func() bool) bool {
 	if x.over(a) || !f() {
 		return false
 	}
-	x.record(a, event{t: t})
+	x.record(a, e)
 	return true
 }
 

@@ -54,10 +54,7 @@ func (p *Plan) Impose(t *sim.Trace) (sim.Run, error) {
 		r := min(t.Rank, len(p.ranks)-1)
 		y = sim.Compile([]*model.Schedule{p.ranks[r].program}, p.Machine, sim.Options{})
 	}
-	w := walk{p: p, y: y, choices: make([]*Choice, y.Ranks()), ended: make([]int, y.Ranks()), at: make([]int, y.Ranks()), early: map[int32]int{}}
-	for i := range w.choices {
-		w.choices[i], w.at[i] = &Choice{Blocks: map[int]int{}}, -1
-	}
+	w := newWalk(y)
 	run, err := t.Replay(y, w.each)
 	if err != nil {
 		return run, err
@@ -71,13 +68,20 @@ func (p *Plan) Impose(t *sim.Trace) (sim.Run, error) {
 
 // walk reads the choices off a run.
 type walk struct {
-	p       *Plan
 	y       *sim.System
 	choices []*Choice
 	ended   []int // by rank: counted buffers and tasks that have ended
 	at      []int // by rank: throttle step tested last, not known yet whether it blocked; -1 none
 	early   map[int32]int
 	counted [][][]uint32
+}
+
+func newWalk(y *sim.System) *walk {
+	w := &walk{y: y, choices: make([]*Choice, y.Ranks()), ended: make([]int, y.Ranks()), at: make([]int, y.Ranks()), early: map[int32]int{}}
+	for i := range w.choices {
+		w.choices[i], w.at[i] = &Choice{Blocks: map[int]int{}}, -1
+	}
+	return w
 }
 
 func (w *walk) each(s sim.State, enabled []sim.Transition, choice int) {

@@ -1,7 +1,6 @@
 package hwreplay
 
 import (
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,7 +96,7 @@ func (x *run) issue(s store) {
 		}
 		return
 	}
-	s.after = x.now() + rand.New(rand.NewPCG(x.config.Seed, uint64(x.ticks.Load()))).Int64N(int64(400*time.Microsecond))
+	s.after = x.now() + x.random.Int64N(int64(400*time.Microsecond))
 	f.pending = append(f.pending, s)
 }
 

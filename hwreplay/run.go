@@ -2,6 +2,7 @@ package hwreplay
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,7 @@ type run struct {
 	meet   *exchange
 	ticks  atomic.Int64 // transitions of CPU agents and arrivals
 	pulsed int64
+	random *rand.Rand
 }
 
 // runRank is one rank's state that several threads share.
@@ -183,7 +185,7 @@ type runAgent struct {
 	log    []event
 	state  atomic.Int32 // agentRuns and so on
 	pc, to atomic.Int32 // streams: tasks done, tasks handed over
-	killed func() bool
+	killed func() bool  // calls: the buffer was killed
 	buffer int32
 }
 
@@ -192,16 +194,6 @@ const (
 	agentBlocked
 	agentDone
 )
-
-// event is one transition of a run.
-type event struct {
-	ns      int64
-	t       sim.Transition // without Possible
-	blocked bool           // main: a throttle that found too many active tasks
-	text    string         // visible: sim's words of it
-	kill    bool
-	chain   int32 // orders events of one agent that are not ordered among themselves
-}
 
 // Run makes one run and says what happened. The error is of the device; then the runner
 // can only be closed, and if the device did not come back, not even that.
@@ -217,13 +209,12 @@ func (r *Runner) Run(c Config) (*Outcome, error) {
 	if p := x.fault.Load(); p != nil {
 		return nil, *p
 	}
-	x.collect(out)
 	return out, nil
 }
 
 // prepare builds the state of a run.
 func (r *Runner) prepare() *run {
-	x := &run{Runner: r, m: r.memory(), meet: newExchange(r.plan)}
+	x := &run{Runner: r, m: r.memory(), meet: newExchange(r.plan), random: rand.New(rand.NewPCG(r.config.Seed, 1))}
 	x.m.clear()
 	for f := range r.plan.fences {
 		x.m.store(r.layout.gpu[f], r.plan.fences[f].initial)

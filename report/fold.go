@@ -87,7 +87,7 @@ func (t topics) concern(s sim.TraceStep) bool {
 // How much of a long run is shown: the last steps, and of steps of one agent that differ
 // in numbers only the first and the last ones.
 const (
-	lastSteps = 10
+	lastSteps = 6
 	lastAlike = 4
 )
 

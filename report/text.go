@@ -261,10 +261,12 @@ func (p *printer) known(r *check.Result) {
 	}
 	row("proof", proof)
 	if r.Slack != nil {
-		row("slack", fmt.Sprintf("%d: safe while a store is sure to be seen once its buffer and %d later ones have finished", *r.Slack, *r.Slack))
+		row("slack", slack(*r.Slack))
 	}
 	row("violated", strings.Join(withStatus(r, check.Violated), ", "))
-	row("holds", strings.Join(withProofs(r), ", "))
+	holds, seen := withProofs(r)
+	row("holds", strings.Join(holds, ", "))
+	row("not seen", strings.Join(seen, ", "))
 	row("unknown", strings.Join(withStatus(r, check.Unknown), ", "))
 	row("bound", r.Bound)
 	row("missed", r.Miss)
@@ -289,6 +291,17 @@ func (p *printer) known(r *check.Result) {
 	}
 }
 
+// slack is what a certificate's slack means.
+func slack(n int) string {
+	switch {
+	case n < 0:
+		return "none: the certificate covers no lag"
+	case n == 0:
+		return "0: safe while a store is sure to be seen once its buffer has finished"
+	}
+	return fmt.Sprintf("%d: safe while a store is sure to be seen once its buffer and %d more have finished", n, n)
+}
+
 func withStatus(r *check.Result, s check.Status) []string {
 	var out []string
 	for _, name := range check.Properties {
@@ -299,15 +312,20 @@ func withStatus(r *check.Result, s check.Status) []string {
 	return out
 }
 
-// withProofs are the properties that hold, with a proof that is not the verdict's.
-func withProofs(r *check.Result) []string {
-	names := withStatus(r, check.Holds)
-	for i, name := range names {
-		if proof := r.Proofs[name]; proof != r.Proof && proof != check.NoProof {
-			names[i] += " (" + proof.String() + ")"
+// withProofs are the properties that hold, with a proof that is not the verdict's, and
+// apart those of which sampling saw no violation.
+func withProofs(r *check.Result) (holds, sampled []string) {
+	for _, name := range withStatus(r, check.Holds) {
+		switch proof := r.Proofs[name]; {
+		case proof == check.Sampled:
+			sampled = append(sampled, name)
+		case proof != r.Proof && proof != check.NoProof:
+			holds = append(holds, name+" ("+proof.String()+")")
+		default:
+			holds = append(holds, name)
 		}
 	}
-	return names
+	return holds, sampled
 }
 
 // assumed writes what the verdict takes for granted about the machine.

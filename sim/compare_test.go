@@ -132,3 +132,23 @@ func TestRandomSchedulesMatchNaive(t *testing.T) {
 	}
 	t.Logf("%d hang, %d do not, %d were too large", hang, fine, skipped)
 }
+
+// TestRandomGraphsMatchNaive is the same for graphs, whose buffer ends depend on the run.
+func TestRandomGraphsMatchNaive(t *testing.T) {
+	hang, fine, skipped := 0, 0, 0
+	for i := firstSeed(); i < firstSeed()+runs(300); i++ {
+		rng := rand.New(rand.NewPCG(uint64(i), 2))
+		g, e, d, m := naive.RandomGraph(rng, naive.Config{})
+		p := model.LowerGraph(g, d, e)
+		o, ok := compare(t, []*model.Schedule{p}, m, 20000, i)
+		switch {
+		case !ok:
+			skipped++
+		case o.violated["hang"]:
+			hang++
+		default:
+			fine++
+		}
+	}
+	t.Logf("%d hang, %d do not, %d were too large", hang, fine, skipped)
+}

@@ -72,25 +72,20 @@ func (y *System) Stuck(s State) bool {
 	return true
 }
 
-// Orphan reports whether in stuck state s some rank has a committed buffer that has not
-// finished while its main thread and CPU streams have ended: its GPU stays locked.
+// Orphan reports whether in stuck state s some rank is not done though its main thread and
+// CPU streams have ended: nobody is left to help its GPU.
 func (y *System) Orphan(s State) bool {
 	for r := range y.ranks {
 		rk := &y.ranks[r]
-		if int(rk.at.get(s)) < len(rk.main) {
+		if int(rk.at.get(s)) < len(rk.main) || y.rankFinal(s, rk) {
 			continue
 		}
 		ended := true
 		for i := rk.streams.lo; i < rk.streams.hi && rk.dead.get(s) == 0; i++ {
 			ended = ended && int(y.streams[i].pc.get(s)) == len(y.streams[i].cmds)
 		}
-		if !ended {
-			continue
-		}
-		for i := rk.queues.lo; i < rk.queues.hi; i++ {
-			if y.unfinished(s, &y.queues[i]) > 0 {
-				return true
-			}
+		if ended {
+			return true
 		}
 	}
 	return false

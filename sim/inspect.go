@@ -32,7 +32,7 @@ type CommandInfo struct {
 	Value       uint32
 	Object      int32 // fence, event, array (coherent) or collective group part; -1
 	Peer        int32 // send, recv: the other rank
-	Buffer      int32 // queues with fixed ends: its buffer
+	Buffer      int32 // queues: its buffer; with run-time ends the main thread's step, whose commands are in one
 	Reads       []int32
 	Writes      []int32
 }
@@ -58,7 +58,7 @@ func (y *System) Commands(a int32) []CommandInfo {
 		q := &y.queues[ag.index]
 		b := int32(0)
 		for i := range q.cmds {
-			for q.fixed && int32(i) >= q.ends[b] {
+			for q.fixed && int32(i) >= q.ends[b] || !q.fixed && int32(i) >= q.encoded[b+1] {
 				b++
 			}
 			add(&q.cmds[i], b)

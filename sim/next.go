@@ -172,7 +172,7 @@ func (y *System) applyKill(s State, q *queue, b int32) Violations {
 	var v Violations
 	_, hi := q.span(s, b)
 	for i := y.position(q, b).int(s); i < hi; i++ {
-		if q.cmds[i].src.Stores() && !(y.m.concurrent && q.phases[i].get(s) == phaseDone) {
+		if q.cmds[i].src.Stores() && q.cmds[i].op != model.OpReset && !(y.m.concurrent && q.phases[i].get(s) == phaseDone) {
 			v = LostUpdate
 		}
 	}

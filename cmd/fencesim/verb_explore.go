@@ -161,7 +161,7 @@ func (v *exploreFlags) run(ctx context.Context, w *world, args []string) error {
 }
 
 // maxLine is the longest replay command; a longer one would not fit a command line.
-const maxLine = 8000
+const maxLine = 2000
 
 // replay is the command that replays a result's first trace: by its choices or, where they
 // are too many, by files.

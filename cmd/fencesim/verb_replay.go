@@ -52,7 +52,7 @@ no step that nothing forces.
 	v.scenario.add(f)
 	f.Var(newChoice(&v.strategy, "random", "laziest"), "strategy", "who chooses in a run of a scenario: random, or laziest (nothing that is not forced)")
 	f.Var(&v.seed, "seed", "seed of the run, decimal or 0x hex")
-	f.StringVar(&v.steps, "steps", "", "the run as a code: choices among the enabled steps, separated by commas; c:n is n times c")
+	f.StringVar(&v.steps, "steps", "", "the run as a code: choices among the enabled steps, separated by commas; c:n is n times c, a+bxn n times a and b")
 	f.IntVar(&v.rank, "rank", -1, "run this rank alone; its collectives pass when it reaches them (default all ranks)")
 	f.StringVar(&v.on, "on", "", "run the trace on this scenario instead of its own")
 	f.Var(newChoice(&v.backend, "sim", "auto"), "backend", "what runs it: sim; auto is the best there is, which is sim")

@@ -1,0 +1,125 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fencesim/fencesim/internal/naive"
+	"github.com/fencesim/fencesim/model"
+)
+
+func env(name string, def int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return def
+}
+
+// decideAll runs programs through [Explore]'s machinery without a scenario file.
+func decideAll(t *testing.T, programs []*model.Schedule, m model.Machine, cfg Config) *Result {
+	t.Helper()
+	e := &exploration{ctx: context.Background(), sc: &model.Scenario{Name: "random", Ranks: len(programs), Machine: m, Schedule: &model.ScheduleFile{}},
+		cfg: &cfg, source: []byte("{}"), machine: m.Normal(), programs: programs}
+	e.split()
+	if err := e.decide(); err != nil {
+		t.Fatal(err)
+	}
+	return e.result()
+}
+
+// agrees holds a result against the naive search: properties, and if all were asked for
+// of one rank the stuck counters.
+func agrees(t *testing.T, name string, want naive.Result, res *Result, all bool, text func() string) {
+	t.Helper()
+	var bad []string
+	for _, p := range Properties {
+		switch res.Properties[p] {
+		case Violated:
+			if !want.Violated[p] {
+				bad = append(bad, p+" is violated here only")
+			}
+		case Holds:
+			if want.Violated[p] {
+				bad = append(bad, p+" holds here only")
+			}
+		case Unknown:
+			if all && res.Verdict != Hang {
+				bad = append(bad, p+" is unknown")
+			}
+		}
+	}
+	if res.Properties["hang"] == Unknown {
+		bad = append(bad, "hang is unknown")
+	}
+	if all && res.Ranks == 1 {
+		got := map[string]bool{}
+		for _, s := range res.Stuck {
+			got[fmt.Sprintf("%d,%d,%d", s.Counters.Scheduled, s.Counters.GPU, s.Counters.CPU)] = true
+		}
+		if len(got) != len(want.Stuck) {
+			bad = append(bad, fmt.Sprintf("stuck %v here, %v there", got, want.Stuck))
+		}
+		for k := range got {
+			if !want.Stuck[k] {
+				bad = append(bad, "stuck "+k+" here only")
+			}
+		}
+	}
+	if len(bad) > 0 {
+		t.Fatalf("%s: %s\n%s %s: %s\n%s", name, strings.Join(bad, "; "), res.Verdict, res.Proof, res.Reason, text())
+	}
+}
+
+// TestExploreMatchesNaive: whatever method decides a random explicit schedule, verdicts
+// are those of the naive search, with all reductions, with some and with none.
+func TestExploreMatchesNaive(t *testing.T) {
+	proofs := map[string]int{}
+	first := env("FENCESIM_SEED", 0)
+	for i := first; i < first+env("FENCESIM_RUNS", 150); i++ {
+		programs, m := naive.Random(rand.New(rand.NewPCG(uint64(i), 1)), naive.Config{Plain: i%2 == 1})
+		want, ok := naive.Explore(programs, m, 20000)
+		if !ok {
+			proofs["too large"]++
+			continue
+		}
+		for _, cfg := range []Config{{}, {All: true}, {All: true, Strategy: "dfs"}, {All: true, Strategy: "dfs", Reductions: []string{"merge"}},
+			{All: true, Strategy: "dfs", Reductions: []string{"persistent", "symmetry"}}, {All: true, Strategy: "dfs", Reductions: []string{}, Exact: true}} {
+			res := decideAll(t, programs, m, cfg)
+			name := fmt.Sprintf("FENCESIM_SEED=%d FENCESIM_RUNS=1 go test ./check -run %s: %+v", i, t.Name(), cfg)
+			agrees(t, name, want, res, cfg.All, func() string { return naive.Text(programs, m) })
+			if cfg.Strategy == "" && !cfg.All {
+				proofs[fmt.Sprintf("%v %v", res.Verdict, res.Proof)]++
+			}
+		}
+	}
+	t.Log(proofs)
+}
+
+// TestExploreGraphsMatchesNaive is the same for graphs.
+func TestExploreGraphsMatchesNaive(t *testing.T) {
+	proofs := map[string]int{}
+	first := env("FENCESIM_SEED", 0)
+	for i := first; i < first+env("FENCESIM_RUNS", 150); i++ {
+		g, ev, d, m := naive.RandomGraph(rand.New(rand.NewPCG(uint64(i), 2)), naive.Config{})
+		programs := []*model.Schedule{model.LowerGraph(g, d, ev)}
+		want, ok := naive.Explore(programs, m, 20000)
+		if !ok {
+			proofs["too large"]++
+			continue
+		}
+		for _, cfg := range []Config{{}, {All: true}, {All: true, Strategy: "dfs"}} {
+			res := decideAll(t, programs, m, cfg)
+			name := fmt.Sprintf("FENCESIM_SEED=%d FENCESIM_RUNS=1 go test ./check -run %s: %+v", i, t.Name(), cfg)
+			agrees(t, name, want, res, cfg.All, func() string { return naive.Text(programs, m) })
+			if cfg.Strategy == "" && !cfg.All {
+				proofs[fmt.Sprintf("%v %v", res.Verdict, res.Proof)]++
+			}
+		}
+	}
+	t.Log(proofs)
+}

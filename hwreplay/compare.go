@@ -1,0 +1,251 @@
+package hwreplay
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	"github.com/fencesim/fencesim/sim"
+)
+
+// Agreement is what the comparison of a run with the model gives. The zero value is
+// undecided.
+type Agreement uint8
+
+// The agreements.
+const (
+	Undecided Agreement = iota // the search reached its bound
+	Allowed                    // some run of the model is what happened
+	Outside                    // no run of the model is
+)
+
+var agreementWords = [...]string{"undecided", "allowed", "outside"}
+
+// String is the word in results.
+func (a Agreement) String() string { return agreementWords[a] }
+
+// MarshalText is String as bytes.
+func (a Agreement) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads the word back; an unknown one is undecided.
+func (a *Agreement) UnmarshalText(b []byte) error {
+	*a = Undecided
+	for i, w := range agreementWords {
+		if w == string(b) {
+			*a = Agreement(i)
+		}
+	}
+	return nil
+}
+
+// Comparison is the model's word on one run.
+type Comparison struct {
+	Model    Agreement
+	Reason   string         // why not allowed, in a sentence
+	Violated sim.Violations // what the run that was found violates on its way
+	Tried    int            // transitions tried
+}
+
+// compareBound is how many transitions a comparison tries for each that it has to place.
+const compareBound = 60
+
+// Compare holds an outcome against a machine: it looks for a run of package sim that
+// makes the recorded transitions, each agent's in its own order, and ends as the outcome
+// did. At each point it takes the earliest recorded transition that the model has
+// enabled, and goes back when that leads nowhere. y is the plan's System or one of the
+// same schedules on another machine.
+func Compare(y *sim.System, out *Outcome) Comparison {
+	c := &comparison{y: y, out: out, at: make([]int, len(out.chains)), s: y.Initial(), dead: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	for _, l := range out.chains {
+		c.total += len(l)
+	}
+	return c.search()
+}
+
+// comparison is one search. It walks forwards and back on one state and one position in
+// each chain.
+type comparison struct {
+	y     *sim.System
+	out   *Outcome
+	at    []int
+	total int
+	s     sim.State
+	path  []placed
+	tried int
+	dead  map[uint64]bool // states with positions that lead nowhere
+	seed  maphash.Seed
+	best  int
+	why   string
+	buf   []sim.Transition
+}
+
+// placed is one recorded transition of the run so far, with the state before it.
+type placed struct {
+	before   sim.State
+	chain    int
+	skip     int // candidates tried at this point
+	violated sim.Violations
+}
+
+func (c *comparison) search() Comparison {
+	bound := compareBound*c.total + 10000
+	skip := 0
+	for {
+		if len(c.path) == c.total {
+			why := c.ends()
+			if why == "" {
+				return c.result(Allowed, "")
+			}
+			if c.best <= c.total {
+				c.best, c.why = c.total+1, why
+			}
+		} else if c.tried < bound && !c.dead[c.hash()] && c.forward(skip) {
+			skip = 0
+			continue
+		}
+		if c.tried >= bound {
+			return c.result(Undecided, fmt.Sprintf("%d transitions were tried to place %d; last: %s", c.tried, c.total, c.why))
+		}
+		if len(c.path) < c.total {
+			c.dead[c.hash()] = true
+		}
+		if len(c.path) == 0 {
+			return c.result(Outside, c.why)
+		}
+		last := c.path[len(c.path)-1]
+		c.path = c.path[:len(c.path)-1]
+		c.s = last.before
+		c.at[last.chain]--
+		skip = last.skip
+	}
+}
+
+func (c *comparison) result(a Agreement, why string) Comparison {
+	r := Comparison{Model: a, Reason: why, Tried: c.tried}
+	for _, p := range c.path {
+		r.Violated |= p.violated
+	}
+	return r
+}
+
+// forward takes the earliest enabled recorded transition but skip earlier ones.
+func (c *comparison) forward(skip int) bool {
+	type head struct {
+		ns    int64
+		chain int
+	}
+	var heads []head
+	for i, l := range c.out.chains {
+		if c.at[i] < len(l) {
+			heads = append(heads, head{l[c.at[i]].ns, i})
+		}
+	}
+	slices.SortFunc(heads, func(a, b head) int {
+		switch {
+		case a.ns != b.ns && a.ns < b.ns, a.ns == b.ns && a.chain < b.chain:
+			return -1
+		}
+		return 1
+	})
+	n := 0
+	for _, h := range heads {
+		t, ok := c.enabled(&c.out.chains[h.chain][c.at[h.chain]])
+		if !ok {
+			continue
+		}
+		if n++; n <= skip {
+			continue
+		}
+		c.tried++
+		next, v := c.y.Next(c.s, t)
+		c.path = append(c.path, placed{c.s, h.chain, n, v})
+		c.s = next
+		c.at[h.chain]++
+		return true
+	}
+	if skip == 0 && len(c.path) >= c.best && len(heads) > 0 {
+		e := &c.out.chains[heads[0].chain][c.at[heads[0].chain]]
+		text := e.text
+		if text == "" {
+			text = c.y.Describe(e.t)
+		}
+		c.best, c.why = len(c.path), fmt.Sprintf("after %d of %d transitions the model has none of those that follow; the first is %s: %s", len(c.path), c.total, c.y.Agent(e.t), text)
+	}
+	return false
+}
+
+// enabled finds the model's transition of an event, if it is enabled now.
+func (c *comparison) enabled(e *event) (sim.Transition, bool) {
+	switch {
+	case e.t.Kind == sim.KindVisible:
+		c.buf = c.y.EnabledArrivals(c.s, e.t.Agent, c.buf[:0])
+	case e.t.Kind == sim.KindKill:
+		c.buf = c.y.Enabled(c.s, c.buf[:0])
+	default:
+		c.buf = c.y.EnabledOf(c.s, e.t.Agent, c.buf[:0])
+	}
+	for _, t := range c.buf {
+		if t.Kind != e.t.Kind {
+			continue
+		}
+		if e.t.Kind == sim.KindVisible {
+			if c.y.Describe(t) == e.text {
+				return t, true
+			}
+			continue
+		}
+		same := t
+		same.Possible = false
+		want := e.t
+		switch t.Kind {
+		case sim.KindStart, sim.KindFinish, sim.KindKill:
+			same.Cmd, want.Cmd = 0, 0
+		}
+		if same != want || e.test != untested && c.y.Contested(c.s, t) != (e.test == contested) {
+			continue
+		}
+		return t, true
+	}
+	return sim.Transition{}, false
+}
+
+// ends compares the last state with the outcome; "" if they agree.
+func (c *comparison) ends() string {
+	switch {
+	case c.out.Finished && !c.y.Final(c.s):
+		return "the run finished, and the model has more to do"
+	case c.out.Hung && !c.y.Stuck(c.s):
+		for _, t := range c.y.Enabled(c.s, nil) {
+			if !t.Possible {
+				return fmt.Sprintf("the run hung, and the model guarantees %s: %s", c.y.Agent(t), c.y.Describe(t))
+			}
+		}
+		return "the run hung, and the model's is finished"
+	}
+	for r := range c.out.Ranks {
+		have := &c.out.Ranks[r]
+		if got := c.y.Counters(c.s, r); got != have.Counters {
+			return fmt.Sprintf("rank %d has the counters %s, the model %s", r, have.Counters, got)
+		}
+		states := c.y.FenceStates(c.s, r)
+		for i, f := range have.Fences {
+			if i < len(states) && (states[i].SeenByGPU != f.gpu || states[i].SeenByCPU != f.cpu) {
+				return fmt.Sprintf("%s is %d to the GPU and %d to the CPU, in the model %d and %d", f.Name, f.gpu, f.cpu, states[i].SeenByGPU, states[i].SeenByCPU)
+			}
+		}
+	}
+	return ""
+}
+
+// hash identifies the point of the search.
+func (c *comparison) hash() uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for _, w := range c.s {
+		maphash.WriteComparable(&h, w)
+	}
+	for _, n := range c.at {
+		maphash.WriteComparable(&h, n)
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,251 @@
+package hwreplay
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/fencesim/fencesim/kernels"
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// runQueue is one command queue of a run. Its fields are guarded by the rank's mu.
+type runQueue struct {
+	x       *run
+	rank    *runRank
+	agent   int32
+	index   int
+	info    []sim.CommandInfo
+	source  *model.Queue
+	buffers []*buffer // committed
+	open    int       // first command of the open buffer
+	encoded int       // commands encoded
+	lanes   []bool    // held plans: lanes in use
+}
+
+// buffer is one committed command buffer.
+type buffer struct {
+	index, lo, hi int
+	counted       bool
+	lane          int
+	batch         *Batch
+	submitted     bool
+	finished      bool // guarded by the rank's mu
+	killed        atomic.Bool
+	spinning      int64 // since when its wait was seen spinning; 0 not
+	done          atomic.Bool
+	left          bool   // unfinished when the run was ended
+	issued        []bool // watching thread: stores that were put on their way
+
+	mu      sync.Mutex
+	callers []*runAgent
+}
+
+// drained reports whether the device has left the buffer.
+func (b *buffer) drained() bool { return b.done.Load() }
+
+// unfinished is how many committed buffers have not finished.
+func (q *runQueue) unfinished() int {
+	n := 0
+	for _, b := range q.buffers {
+		if !b.finished {
+			n++
+		}
+	}
+	return n
+}
+
+// commit hands commands up to end to the queue as its next buffer.
+func (q *runQueue) commit(end int, counted bool) {
+	x := q.x
+	b := &buffer{index: len(q.buffers), lo: q.open, hi: end, counted: counted, lane: -1, issued: make([]bool, end-q.open)}
+	q.open = end
+	q.buffers = append(q.buffers, b)
+	b.batch = x.batch(q.agent, b.index, b.lo, b.hi)
+	for c := b.lo; c < b.hi; c++ {
+		if i := &q.info[c]; i.Op == model.OpUpdate || i.Op == model.OpRelease {
+			raise(&x.fences[i.Object].scheduled, i.Value)
+		}
+	}
+	if !x.plan.held() {
+		b.lane = q.index
+		x.submit(q, b)
+		return
+	}
+	x.startHeld(q.rank)
+}
+
+// submit hands a buffer to the device.
+func (x *run) submit(q *runQueue, b *buffer) {
+	b.submitted = true
+	x.calls(q, b)
+	if err := x.session.Submit(Lane{x.plan.agents[q.agent].rank, b.lane}, b.batch); err != nil {
+		x.failed(err)
+	}
+}
+
+// startHeld starts what may start of a rank whose buffers are held back: overlapping
+// ones, those of an exclusive device, and those that a kill may stop.
+func (x *run) startHeld(rk *runRank) {
+	if rk.ignored || x.stop.Load() {
+		return
+	}
+	for _, q := range rk.queues {
+		for _, b := range q.buffers {
+			if b.submitted || !x.canStart(rk, q, b) {
+				continue
+			}
+			lane := rk.freeLane()
+			if lane < 0 {
+				return
+			}
+			b.lane = lane
+			x.submit(q, b)
+		}
+	}
+}
+
+// freeLane is a lane that no unfinished buffer of the rank uses, or -1.
+func (rk *runRank) freeLane() int {
+	var used [maxLanes]bool
+	for _, q := range rk.queues {
+		for _, b := range q.buffers {
+			if b.submitted && !b.finished {
+				used[b.lane] = true
+			}
+		}
+	}
+	for i, u := range used {
+		if !u {
+			return i
+		}
+	}
+	return -1
+}
+
+// canStart is package sim's rule of when a waiting buffer may start.
+func (x *run) canStart(rk *runRank, q *runQueue, b *buffer) bool {
+	m := &x.plan.Machine
+	if m.Device == model.Exclusive {
+		for _, o := range rk.queues {
+			for _, c := range o.buffers {
+				if c.submitted && !c.finished {
+					return false
+				}
+			}
+		}
+	}
+	unfinished := 0
+	for _, a := range q.buffers[:b.index] {
+		if a.finished {
+			continue
+		}
+		unfinished++
+		if m.Buffers != model.Overlap || m.Tracking != model.TrackNone && q.tracked(a, b, m.Tracking == model.TrackAll) {
+			return false
+		}
+	}
+	return m.LookAhead == 0 || unfinished < m.LookAhead
+}
+
+// tracked reports whether b waits for the earlier buffer a: a writes an array that b
+// reads or writes, or, with fences, both use one fence.
+func (q *runQueue) tracked(a, b *buffer, fences bool) bool {
+	writes, touched := map[int32]bool{}, map[int32]bool{}
+	for i := a.lo; i < a.hi; i++ {
+		for _, w := range q.info[i].Writes {
+			writes[w] = true
+		}
+		if touches(q.info[i].Op) {
+			touched[q.info[i].Object] = true
+		}
+	}
+	for i := b.lo; i < b.hi; i++ {
+		c := &q.info[i]
+		for _, list := range [][]int32{c.Reads, c.Writes} {
+			for _, w := range list {
+				if writes[w] {
+					return true
+				}
+			}
+		}
+		if c.Op == model.OpCoherent && writes[c.Object] || fences && touches(c.Op) && touched[c.Object] {
+			return true
+		}
+	}
+	return false
+}
+
+func touches(op model.Op) bool {
+	c := model.Command{Op: op}
+	return c.Fence()
+}
+
+// poll notes which buffers have finished. The rank's mu is held.
+func (x *run) poll(rk *runRank) {
+	any := false
+	for _, q := range rk.queues {
+		for _, b := range q.buffers {
+			if b.finished || !b.submitted {
+				continue
+			}
+			if !x.m.result(b.batch.Finish).Load().Outcome.Ended() {
+				if !x.plan.held() {
+					break
+				}
+				continue
+			}
+			b.finished, any = true, true
+			b.done.Store(true)
+			if b.counted || !rk.plan.program.FromGraph {
+				rk.ended++
+			}
+			if h, ok := rk.plan.handlers[[2]int{q.index, b.index}]; ok && !rk.dead.Load() && !x.stop.Load() {
+				x.start(x.agents[h], x.runHandler)
+			}
+		}
+	}
+	if any && x.plan.held() {
+		x.startHeld(rk)
+	}
+}
+
+// active is package sim's number of active tasks of a rank, and how many counted ones
+// have ended.
+func (x *run) active(rk *runRank) (active, ended int) {
+	rk.mu.Lock()
+	x.poll(rk)
+	for _, q := range rk.queues {
+		for _, b := range q.buffers {
+			if !b.finished && (b.counted || !rk.plan.program.FromGraph) {
+				active++
+			}
+		}
+	}
+	ended = rk.ended
+	rk.mu.Unlock()
+	for i, a := range rk.plan.streams {
+		st, counted := x.agents[a], rk.plan.counted[i]
+		pc, to := st.pc.Load(), st.to.Load()
+		active += int(counted[to] - counted[pc])
+		for t := range pc {
+			if counted[t+1] > counted[t] {
+				ended++
+			}
+		}
+	}
+	return active, ended
+}
+
+// running reports whether some wait of a submitted buffer spins.
+func (x *run) running(q *runQueue, b *buffer) bool {
+	for c := b.lo; c < b.hi; c++ {
+		if op := q.info[c].Op; op != model.OpWait && op != model.OpAwait {
+			continue
+		}
+		if x.m.result(x.layout.queues[q.agent].results[c]).Load().Outcome == kernels.Running {
+			return true
+		}
+	}
+	return false
+}

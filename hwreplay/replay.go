@@ -1,0 +1,184 @@
+package hwreplay
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// A Request is one replay: a scenario, or a trace with the scenario in it, on a device.
+// It is data, so that a child process can be given it.
+type Request struct {
+	Scenario   json.RawMessage `json:"scenario,omitempty"`
+	Trace      *sim.Trace      `json:"trace,omitempty"`
+	Discipline string          `json:"discipline,omitempty"` // "": the scenario's
+	Impose     *model.Machine  `json:"impose,omitempty"`     // nil: the scenario's machine
+	Ranks      int             `json:"ranks,omitempty"`      // 0: the scenario's
+	Backend    string          `json:"backend,omitempty"`
+	Repeat     int             `json:"repeat,omitempty"` // 0: 1
+	// Follow imposes the run that [FastDevice] takes: its buffer ends, the main threads'
+	// choices. Without it and without a trace the main threads decide on the device.
+	Follow bool   `json:"follow,omitempty"`
+	Config Config `json:"config"`
+	// Brief leaves the recording out.
+	Brief bool `json:"brief,omitempty"`
+}
+
+// scenario is the request's scenario with its overrides.
+func (q *Request) scenario() (*model.Scenario, error) {
+	src := q.Scenario
+	if q.Trace != nil {
+		src = q.Trace.Scenario
+	}
+	s, err := model.Parse("scenario", src)
+	if err != nil {
+		return nil, err
+	}
+	if q.Discipline != "" {
+		if s.Explicit() {
+			return nil, fmt.Errorf("%s: an explicit schedule has no discipline", s.Name)
+		}
+		d, err := model.ParseDiscipline(q.Discipline)
+		if err != nil {
+			return nil, err
+		}
+		s.Discipline = &d
+	}
+	if q.Impose != nil {
+		s.Machine = *q.Impose
+	}
+	if q.Ranks > 0 {
+		s.Ranks = q.Ranks
+	}
+	return s, nil
+}
+
+// Plan resolves the request's schedules.
+func (q *Request) Plan() (*Plan, *model.Scenario, error) {
+	s, err := q.scenario()
+	if err != nil {
+		return nil, nil, err
+	}
+	programs, err := s.Programs(s.Effective())
+	if err != nil {
+		return nil, nil, err
+	}
+	p := NewPlan(programs, s.Machine)
+	if q.Trace != nil {
+		if _, err := p.Impose(q.Trace); err != nil {
+			return nil, nil, fmt.Errorf("the trace is not a run of the schedule: %w", err)
+		}
+	} else if q.Follow {
+		if err := p.follow(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p, s, nil
+}
+
+// follow imposes the run of one rank alone that [FastDevice] takes, on every rank that
+// shares its schedule; ranks that differ are left free.
+func (p *Plan) follow() error {
+	for r := range p.ranks {
+		if r > 0 && p.ranks[r].program == p.ranks[0].program {
+			p.Choices[r] = p.Choices[0]
+			continue
+		}
+		y := sim.Compile([]*model.Schedule{p.ranks[r].program}, p.Machine, sim.Options{})
+		run := sim.RunWith(y, FastDevice{}, 0)
+		w := newWalk(y)
+		if _, err := sim.NewTrace(y, nil, "fast-device", 0, r, run.Choices).Replay(y, w.each); err != nil {
+			return err
+		}
+		p.Choices[r] = w.choices[0]
+	}
+	return nil
+}
+
+// Replay makes a request's runs on a device in this process. Each, if not nil, is called
+// before each run with its number and after it with its outcome, which may be nil. The
+// error is of the request or the device; a hang is no error.
+func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, error) {
+	p, s, err := q.Plan()
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewRunner(p, d)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	res := newResult(q, p, s, d, r)
+	begun := time.Now()
+	for i := range max(q.Repeat, 1) {
+		if each != nil {
+			each(i, nil)
+		}
+		c := q.Config
+		c.Seed += uint64(i)
+		out, err := r.Run(c)
+		if err != nil {
+			return nil, err
+		}
+		res.take(q, p, out)
+		if each != nil {
+			each(i, out)
+		}
+		if !out.Released || !out.Usable {
+			break
+		}
+	}
+	res.Elapsed = time.Since(begun).Seconds()
+	return res, nil
+}
+
+func newResult(q *Request, p *Plan, s *model.Scenario, d Device, r *Runner) *Result {
+	res := &Result{Version: model.FormatVersion, Scenario: s.Name, Ranks: len(p.ranks), Machine: p.Machine, Info: d.Info(),
+		Released: true, Usable: true, Model: Allowed, Seed: q.Config.Seed, Fences: []FenceCounters{}, Recording: []Step{}}
+	if !s.Explicit() {
+		res.Discipline = s.Effective().String()
+	}
+	for i, c := range r.offset {
+		res.Clock = append(res.Clock, ClockOffset{i, c.offset, c.doubt})
+	}
+	return res
+}
+
+// take adds one run to the result.
+func (r *Result) take(q *Request, p *Plan, out *Outcome) {
+	c := Compare(p.System, out)
+	verdict := VerdictFinished
+	if out.Hung {
+		verdict = VerdictHung
+	}
+	counters := out.Counters(p)
+	if t := q.Trace; t != nil && (t.Verdict == "hang") != out.Hung {
+		verdict = VerdictDiverged
+	}
+	r.Runs++
+	r.add(verdict, counters, c.Model)
+	r.Released, r.Usable = r.Released && out.Released, r.Usable && out.Usable
+	if r.Runs == 1 || r.Verdict == VerdictFinished && verdict != VerdictFinished {
+		r.Verdict, r.Threads, r.Counters, r.Fences = verdict, out.Threads, counters, nil
+		for _, rank := range out.Ranks {
+			r.Fences = append(r.Fences, rank.Fences...)
+		}
+		r.Recording = []Step{}
+		if !q.Brief {
+			r.Recording = p.words(out.chains)
+		}
+		r.Violated = c.Violated.Words()
+	}
+	if c.Model == Outside && r.Model != Outside || c.Model == Undecided && r.Model == Allowed {
+		r.Model, r.Reason = c.Model, c.Reason
+	}
+}
+
+// Counters are the three numbers of the lowest rank that has not passed all its waits, as
+// reports give them; of rank 0 if all have.
+func (o *Outcome) Counters(p *Plan) model.Counters {
+	return o.Ranks[0].Counters
+}
