@@ -29,7 +29,15 @@ type Group struct {
 
 // Groups is the table of groups in the order in which they are listed.
 var Groups = []Group{
-	{"mlx", "reported for MLX"},
+	{"mlx", "reported for MLX on Metal"},
+	{"exo", "reported for exo"},
+	{"dist", "collectives, point to point and transports"},
+	{"cuda", "reported for CUDA backends"},
+	{"other", "the same shapes in other projects"},
+	{"exo", "reported for exo"},
+	{"cuda", "CUDA and the runtimes on it"},
+	{"dist", "collectives and messages between ranks"},
+	{"other", "other runtimes, drivers and papers"},
 	{"example", "a few commands each, to read and to copy"},
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,7 +19,8 @@ type evaluatorResult struct {
 	// States and Transitions count closed states and the choices between them, StuckStates
 	// those that are stuck; each may stand for several values seen by the CPU.
 	States, Transitions, StuckStates int64
-	CanFinish                        bool
+	CanFinish                        bool   // some run finishes
+	Exhausted                        bool   // all was visited: only then does a false CanFinish mean that none does
 	Bound                            string // "" or states, memory, time or interrupt
 }
 
@@ -33,8 +35,8 @@ type evaluatorStuck struct {
 // decideEvaluator decides whether one rank's schedule p can hang on machine m; both must be
 // of the fragment (see [evaluatorFragment]). Collectives are passed as soon as reached. With
 // all, or with the reduction slice switched off, every update is tracked; with all, Stuck
-// has every reachable combination of counters. Otherwise the search stops when it knows a
-// hang and a run that finishes, and Stuck has one entry. Every entry was run in the plain
+// has every reachable combination of counters. Otherwise the search stops soon after it has
+// found a hang, and Stuck has one entry. Every entry was run in the plain
 // simulator and found stuck there; the error is a run that was not, which is a bug.
 func decideEvaluator(ctx context.Context, p *model.Schedule, m model.Machine, cfg *Config, all bool) (evaluatorResult, error) {
 	level := levelSliced
@@ -46,26 +48,48 @@ func decideEvaluator(ctx context.Context, p *model.Schedule, m model.Machine, cf
 
 func (y *evaluatorSystem) decide(ctx context.Context, p *model.Schedule, m model.Machine, cfg *Config, all bool) (evaluatorResult, error) {
 	g, bound := y.search(ctx, searchBounds{states: cfg.MaxStates, memory: cfg.memory(), first: !all, progress: cfg.Progress})
-	r := evaluatorResult{Hang: len(g.stops) > 0, States: g.states, Transitions: g.transitions, StuckStates: int64(len(g.stops)), CanFinish: g.canFinish, Bound: bound}
+	r := evaluatorResult{Hang: len(g.stops) > 0, States: g.states, Transitions: g.transitions, StuckStates: int64(len(g.stops)), CanFinish: g.canFinish, Exhausted: g.exhausted, Bound: bound}
 	if !r.Hang {
 		return r, nil
 	}
-	sys := sim.Compile([]*model.Schedule{p}, m, sim.Options{})
 	best := g.best(y.counters())
 	if !all {
 		best = best[:1]
 	}
-	for _, b := range best {
-		w, err := g.witness(sys, b)
-		if err != nil {
-			return r, fmt.Errorf("evaluator: counters %v: %w", b.counters, err)
-		}
-		r.Stuck = append(r.Stuck, w)
+	var err error
+	if r.Stuck, err = g.witnesses(best, p, m, sim.Options{Window: witnessWindow}); err == errWindow {
+		r.Stuck, err = g.witnesses(best, p, m, sim.Options{})
+	}
+	if err != nil {
+		return r, fmt.Errorf("evaluator: %w", err)
 	}
 	slices.SortStableFunc(r.Stuck, func(a, b evaluatorStuck) int {
 		return cmp.Or(cmp.Compare(len(a.Choices), len(b.Choices)), compareCounters(a.Counters, b.Counters))
 	})
 	return r, nil
+}
+
+// witnessWindow is how many buffers in flight the simulator has room for when a witness is
+// driven; with room for all a state of a large schedule is large. Choices do not depend on it.
+const witnessWindow = 256
+
+var errWindow = errors.New("more buffers in flight than the window")
+
+// witnesses drives a run to each goal.
+func (g *evaluatorSearch) witnesses(goals []evaluatorGoal, p *model.Schedule, m model.Machine, o sim.Options) ([]evaluatorStuck, error) {
+	sys := sim.Compile([]*model.Schedule{p}, m, o)
+	var out []evaluatorStuck
+	for _, goal := range goals {
+		w, err := g.witness(sys, goal)
+		if err == errWindow {
+			return nil, err
+		}
+		if err != nil {
+			return out, fmt.Errorf("%v: %w", goal.counters, err)
+		}
+		out = append(out, w)
+	}
+	return out, nil
 }
 
 func compareCounters(a, b model.Counters) int {

@@ -44,13 +44,18 @@ type evaluatorSearch struct {
 	transitions int64
 	states      int64 // expanded
 	canFinish   bool
+	exhausted   bool
 	buf         []byte
 }
+
+// finishStates is how many states a search visits for a run that finishes after it has
+// found the hang that it was to find.
+const finishStates = 20000
 
 // searchBounds ends a search. The zero value has no bound.
 type searchBounds struct {
 	states, memory int64
-	first          bool // stop when a hang and a finishing run are known
+	first          bool // stop soon after the first hang
 	progress       func(Progress)
 }
 
@@ -117,7 +122,7 @@ func (g *evaluatorSearch) memory() int64 {
 // search visits what is reachable; the text names the bound that ended it, if one did.
 func (y *evaluatorSystem) search(ctx context.Context, b searchBounds) (*evaluatorSearch, string) {
 	g := &evaluatorSearch{y: y, table: make([]int32, 1<<10), seed: maphash.MakeSeed()}
-	started := time.Now()
+	started, after := time.Now(), 0
 	var s, n evaluatorState
 	y.close(&s)
 	g.add(&s, -1, 0, 0)
@@ -147,12 +152,15 @@ func (y *evaluatorSystem) search(ctx context.Context, b searchBounds) (*evaluato
 			g.states++
 			s.read(g.state(id))
 			g.expand(id, &s, &n)
-			if b.first && g.canFinish && len(g.stops) > 0 {
-				return g, ""
+			if b.first && len(g.stops) > 0 {
+				if after++; g.canFinish || after > finishStates {
+					return g, ""
+				}
 			}
 		}
 		g.queue[cost] = nil
 	}
+	g.exhausted = true
 	return g, ""
 }
 

@@ -25,12 +25,9 @@ func verifySlack(p *model.Schedule, slacks []updateSlack, n int) string {
 			tasks = p.Streams[i].Tasks
 		}
 	}
-	// Read the tape in encode order; what is stored so far is what a wait may name.
-	type store struct {
-		name  model.Sym
-		value uint32
-	}
-	at := [2]map[store]int{{}, {}}                                // GPU stores, CPU stores: position
+	// Read the tape in encode order; what is stored so far is what a wait may name. The k-th
+	// store of a fence or event stores k.
+	at := [2]map[model.Sym][]int{{}, {}}                          // GPU stores, CPU stores: positions
 	first, need := make([]int, len(cmds)), make([]int, len(cmds)) // start of each command's step; the task it needs + 1
 	waiter := make([]int, len(cmds))                              // the first task that waits for each update + 1
 	done := [2]int{}
@@ -45,20 +42,27 @@ func verifySlack(p *model.Schedule, slacks []updateSlack, n int) string {
 		}
 		for start, k := done[side], done[side]; k < int(st.N); k++ {
 			c := &list[k]
-			other, known := at[1-side][store{c.Name, c.Value}]
-			if (c.Op == model.OpWait || c.Op == model.OpAwait) && !known && c.Value > 0 {
-				return fmt.Sprintf("step %d: the store that %s %d is for is not encoded before", i, c.Op, c.Value)
-			}
 			if side == 0 {
 				first[k] = start
-				if known && (c.Op == model.OpWait || c.Op == model.OpAwait) {
-					need[k] = other + 1
-				}
-			} else if known && c.Op == model.OpWait && waiter[other] == 0 {
-				waiter[other] = k + 1
 			}
-			if c.Op == model.OpUpdate || c.Op == model.OpSignal {
-				at[side][store{c.Name, c.Value}] = k
+			switch c.Op {
+			case model.OpUpdate, model.OpSignal:
+				if at[side][c.Name] = append(at[side][c.Name], k); int(c.Value) != len(at[side][c.Name]) {
+					return fmt.Sprintf("step %d: %s %d is out of turn", i, c.Op, c.Value)
+				}
+			case model.OpWait, model.OpAwait:
+				stored := at[1-side][c.Name]
+				if int(c.Value) > len(stored) {
+					return fmt.Sprintf("step %d: the store that %s %d is for is not encoded before", i, c.Op, c.Value)
+				}
+				if c.Value == 0 {
+					continue
+				}
+				if other := stored[c.Value-1]; side == 0 {
+					need[k] = other + 1
+				} else if c.Op == model.OpWait && waiter[other] == 0 {
+					waiter[other] = k + 1
+				}
 			}
 		}
 		done[side] = int(st.N)

@@ -33,14 +33,18 @@ const (
 // What is left to choose: T, M takes a contested test; DQ, Q ends a counted buffer; DP, P
 // runs a counted task; W, the store that P waits for arrives, with all before it. Other
 // deliveries change nothing but the visible value; they are put back when counters are
-// reported. The second clause of the guarantee, every committed buffer has finished, is not
+// reported. W must be among the choices for the verdict too. With a throttle the laziest
+// environment, which delivers only what is guaranteed, does not decide: where one CPU task
+// counts twice, whether P ran it before or after the end of a buffer gives the test
+// different numbers, and only an early arrival may let P run it before
+// (TestEvaluatorHangThatNeedsLuck). The second clause of the guarantee, every committed buffer has finished, is not
 // stable, for a commit withdraws it: it is read only where neither M, Q nor P can move.
 //
 // Windows. An uncounted end matters only as one of the ends behind an update that is to
 // be seen, and only if it can be finished before that: it is dropped unless an unseen
 // update lies before it and it lies no later than the update's critical wait, the first
 // behind the update that Q cannot pass before P has passed a wait for it or a later one.
-// Of a finished end only the last update before it matters.
+// Of a finished end only the last tracked update before it matters, so no more is kept.
 //
 // Slices. If the certificate covers update u at this lag, no stuck state has P waiting for u
 // while u has executed (see [slackOf]; this part of the argument needs no encode order). So

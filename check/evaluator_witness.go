@@ -80,9 +80,14 @@ func (d *evaluatorDriver) arrival() int {
 	return at
 }
 
+// look lists what is enabled: nothing more once the simulator has run out of room.
 func (d *evaluatorDriver) look() {
-	if !d.fresh {
-		d.enabled, d.fresh = d.sys.Enabled(d.now, d.enabled[:0]), true
+	if d.fresh {
+		return
+	}
+	d.enabled, d.fresh = d.enabled[:0], true
+	if !d.sys.Overflow(d.now) {
+		d.enabled = d.sys.Enabled(d.now, d.enabled)
 	}
 }
 
@@ -121,7 +126,7 @@ func (d *evaluatorDriver) moveMain() bool {
 	}
 	for d.moveQueue() || d.moveStream() || d.arrive(true) {
 	}
-	d.take(d.next(d.main()))
+	d.take(d.next(d.main())) // nothing disables a step of the main thread
 	return true
 }
 
@@ -218,7 +223,11 @@ func (d *evaluatorDriver) event(e evaluatorEvent) error {
 				return err
 			}
 		}
-		d.take(d.next(d.main()))
+		i := d.next(d.main())
+		if i < 0 {
+			return d.fail("take the test at main step %d", e.m)
+		}
+		d.take(i)
 	case actEnd:
 		for d.at.q < e.q || len(d.at.flying) > 0 && d.at.flying[0] <= 2*e.q+1 {
 			if d.moveQueue() || d.moveMain() {
@@ -292,10 +301,14 @@ func (g *evaluatorSearch) witness(sys *sim.System, goal evaluatorGoal) (evaluato
 			d.goal = max(d.goal, y.awaits[p])
 		}
 	}
-	if err := d.follow(g.events(goal.id)); err != nil {
-		return evaluatorStuck{}, err
+	err := d.follow(g.events(goal.id))
+	if err == nil {
+		err = d.settle(&s)
 	}
-	if err := d.settle(&s); err != nil {
+	if sys.Overflow(d.now) {
+		return evaluatorStuck{}, errWindow
+	}
+	if err != nil {
 		return evaluatorStuck{}, err
 	}
 	for exact && d.arrive(false) {

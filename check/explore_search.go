@@ -36,22 +36,26 @@ func newFound() *found {
 
 // search visits states depth first.
 type search struct {
-	f       *fragment
-	y       *sim.System
-	cfg     *Config
-	ctx     context.Context
-	out     *found
-	seen    *visited
-	stack   []frame
-	states  []uint64 // of the frames, one after another
-	lists   []sim.Transition
-	scratch sim.State
-	canon   sim.State
-	buf     []sim.Transition
-	settle  func(s sim.State, t sim.Transition) bool
-	order   []int32 // symmetry: ranks to sort
-	memory  int64
-	started time.Time
+	f         *fragment
+	y         *sim.System
+	cfg       *Config
+	ctx       context.Context
+	out       *found
+	seen      *visited
+	stack     []frame
+	states    []uint64 // of the frames, one after another
+	lists     []sim.Transition
+	scratch   sim.State
+	canon     sim.State
+	buf       []sim.Transition
+	settle    func(s sim.State, t sim.Transition) bool
+	order     []int32        // symmetry: ranks to sort
+	mergeOnly bool           // only silent transitions stand for all
+	listed    bool           // buf holds what is enabled in the scratch state
+	wide      bool           // breadth first: violations go to bad
+	bad       sim.Violations // worker of a level: what the step violated
+	memory    int64
+	started   time.Time
 }
 
 // frame is a state on the stack: its enabled transitions are lists[lo:hi], those before
@@ -68,18 +72,46 @@ func searchSystem(ctx context.Context, f *fragment, cfg *Config, all bool) *foun
 		s.settle = f.safe
 	case cfg.reduces("merge"):
 		s.settle = f.silent
-	default:
-		s.settle = func(sim.State, sim.Transition) bool { return false }
 	}
+	s.mergeOnly = !cfg.reduces("persistent")
 	if cfg.reduces("symmetry") && f.symmetric() {
 		for r := range f.y.Ranks() {
 			s.order = append(s.order, int32(r))
 		}
 	}
+	if all {
+		s.runLevels(all)
+		return s.out
+	}
+	budget := *cfg
+	if budget.MaxStates == 0 || budget.MaxStates > deepStates {
+		budget.MaxStates = deepStates
+	}
+	s.cfg = &budget
 	s.run(all)
 	s.out.collision = s.seen.collision()
+	if len(s.out.stuck) > 0 || s.out.complete || s.out.bound != budget.bound() || cfg.MaxStates == budget.MaxStates {
+		return s.out
+	}
+	// Nothing in the depth: go on in breadth, from the start, on all cores.
+	deep := s.out
+	s.cfg, s.out, s.seen = cfg, newFound(), newVisited(f.y.Words(), cfg.Exact)
+	s.stack, s.states, s.lists, s.scratch = nil, nil, nil, f.y.Initial()
+	s.runLevels(all)
+	for p, at := range deep.violated {
+		if _, ok := s.out.violated[p]; !ok {
+			s.out.violated[p] = at
+		}
+	}
 	return s.out
 }
+
+// deepStates is how many states the depth-first search visits before the breadth-first one
+// takes over: a hang is often deep, and a proof needs all states anyway.
+const deepStates = 1 << 20
+
+// bound is the word for the bound on states.
+func (c *Config) bound() string { return fmt.Sprintf("max-states %d", c.MaxStates) }
 
 // symmetric reports whether all ranks run one schedule and none names another.
 func (f *fragment) symmetric() bool {
@@ -103,24 +135,73 @@ func (f *fragment) symmetric() bool {
 }
 
 // normalise takes transitions that stand for all until none is enabled, noting what they
-// violate; it leaves the enabled transitions of the state that it reaches in s.buf.
-func (s *search) normalise(st sim.State) {
+// violate. The state before t (or none) was normal.
+func (s *search) normalise(st sim.State, t *sim.Transition) {
+	s.listed = false
+	if s.mergeOnly {
+		if t == nil {
+			for r := range s.y.Ranks() {
+				s.mergeRank(st, int32(r))
+			}
+			return
+		}
+		if t.Kind == sim.KindVisible {
+			return
+		}
+		s.mergeRank(st, s.y.RankOf(t.Agent))
+		if t.Kind == sim.KindJoin {
+			s.mergeRank(st, s.y.RankOf(t.Peer))
+		}
+		return
+	}
 	for {
 		s.buf = s.y.Enabled(st, s.buf[:0])
-		at := slices.IndexFunc(s.buf, func(t sim.Transition) bool { return s.settle(st, t) })
+		at := s.pick(st, s.buf)
+		if at < 0 {
+			s.listed = true
+			return
+		}
+		s.apply(st, s.buf[at])
+	}
+}
+
+// mergeRank takes the silent transitions of one rank.
+func (s *search) mergeRank(st sim.State, r int32) {
+	for {
+		s.buf = s.y.EnabledSilent(st, r, s.buf[:0])
+		at := s.pick(st, s.buf)
 		if at < 0 {
 			return
 		}
-		t := s.buf[at]
-		s.out.transitions++
-		if v := s.y.Apply(st, t); v != 0 {
-			s.violated(v, st)
+		s.apply(st, s.buf[at])
+	}
+}
+
+// pick is the first transition that stands for all, or -1.
+func (s *search) pick(st sim.State, ts []sim.Transition) int {
+	if s.settle != nil {
+		for i := range ts {
+			if s.settle(st, ts[i]) {
+				return i
+			}
 		}
+	}
+	return -1
+}
+
+func (s *search) apply(st sim.State, t sim.Transition) {
+	s.out.transitions++
+	if v := s.y.Apply(st, t); v != 0 {
+		if s.wide {
+			s.bad |= v // a worker of a level notes it with the place
+			return
+		}
+		s.violated(v, st)
 	}
 }
 
 func (s *search) run(all bool) {
-	s.normalise(s.scratch)
+	s.normalise(s.scratch, nil)
 	s.push()
 	for len(s.stack) > 0 {
 		top := &s.stack[len(s.stack)-1]
@@ -133,11 +214,8 @@ func (s *search) run(all bool) {
 		t := s.lists[top.next]
 		top.next++
 		sim.Copy(s.scratch, s.states[(len(s.stack)-1)*s.y.Words():])
-		s.out.transitions++
-		if v := s.y.Apply(s.scratch, t); v != 0 {
-			s.violated(v, s.scratch)
-		}
-		s.normalise(s.scratch)
+		s.apply(s.scratch, t)
+		s.normalise(s.scratch, &t)
 		s.push()
 		if len(s.out.stuck) > 0 && !all {
 			return
@@ -156,7 +234,7 @@ func (s *search) stop() bool {
 	}
 	switch {
 	case s.cfg.MaxStates > 0 && s.out.states >= s.cfg.MaxStates:
-		s.out.bound = fmt.Sprintf("max-states %d", s.cfg.MaxStates)
+		s.out.bound = s.cfg.bound()
 	case s.ctx.Err() != nil:
 		s.out.bound = boundOf(s.ctx)
 	case s.seen.bytes()+int64(8*cap(s.states))+int64(40*cap(s.lists)) > s.memory:
@@ -184,8 +262,11 @@ func (s *search) push() {
 	}
 	s.out.states++
 	if s.cfg.MaxStates > 0 && s.out.states > s.cfg.MaxStates {
-		s.out.bound = fmt.Sprintf("max-states %d", s.cfg.MaxStates)
+		s.out.bound = s.cfg.bound()
 		return
+	}
+	if !s.listed {
+		s.buf = s.y.Enabled(s.scratch, s.buf[:0])
 	}
 	s.states = append(s.states, s.scratch...)
 	lo := len(s.lists)
@@ -240,7 +321,7 @@ func (s *search) path(target sim.State) path {
 				return
 			}
 			buf = s.y.Enabled(st, buf[:0])
-			at := slices.IndexFunc(buf, func(t sim.Transition) bool { return s.settle(st, t) })
+			at := s.pick(st, buf)
 			if at < 0 {
 				return
 			}

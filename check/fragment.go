@@ -20,7 +20,9 @@ type fragment struct {
 	y *sim.System
 	m model.Machine
 
-	fence     []string // by fence
+	gpuView   []string // by fence: why its stores may not commute, or fall, as the GPU sees them
+	cpuView   []string // the same as the CPU sees them
+	stores    []string // the same as they are executed, whatever waits for them
 	array     []string // by array
 	event     []string
 	group     []string // by group part
@@ -43,7 +45,7 @@ type fragment struct {
 func analyse(y *sim.System) *fragment {
 	m := y.Machine
 	f := &fragment{y: y, m: m,
-		fence: make([]string, y.NumFences()), array: make([]string, y.NumArrays()), event: make([]string, y.NumEvents()),
+		gpuView: make([]string, y.NumFences()), cpuView: make([]string, y.NumFences()), array: make([]string, y.NumArrays()), event: make([]string, y.NumEvents()),
 		group: make([]string, y.NumGroups()), pair: map[[2]int32]string{}, late: map[int32]bool{},
 		idle: make([]bool, y.Ranks()), exits: make([]bool, y.Ranks()),
 		// Beside an unsatisfied wait of its section any command of a buffer may be killed.
@@ -88,12 +90,12 @@ func (f *fragment) objects() {
 			case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
 				writers[c.Object] = append(writers[c.Object], writer{agent, int32(i), c, gpu})
 			case model.OpFree:
-				f.fence[c.Object] = "is freed"
+				f.gpuView[c.Object], f.cpuView[c.Object] = "is freed", "is freed"
 			case model.OpPark, model.OpNotify:
-				f.fence[c.Object] = "is parked on"
+				f.gpuView[c.Object], f.cpuView[c.Object] = "is parked on", "is parked on"
 			case model.OpWait:
 				if c.Equal {
-					f.fence[c.Object] = "has a wait for an exact value"
+					*f.view(c.Object, gpu) = "has a wait for an exact value"
 				}
 				if c.Late {
 					f.late[c.Object] = true
@@ -122,9 +124,12 @@ func (f *fragment) objects() {
 			}
 		}
 	}
-	for i := range f.fence {
-		if f.fence[i] == "" {
-			f.fence[i] = f.tame(int32(i), writers[i])
+	for i := range f.gpuView {
+		f.stores = append(f.stores, f.tame(int32(i), writers[i], true))
+		for _, gpu := range []bool{true, false} {
+			if v := f.view(int32(i), gpu); *v == "" {
+				*v = f.tame(int32(i), writers[i], gpu)
+			}
 		}
 	}
 	parallel := f.m.Buffers == model.Overlap || f.m.Dispatch == model.Concurrent
@@ -144,10 +149,26 @@ func (f *fragment) objects() {
 	}
 }
 
-// tame says why the stores of a fence may not commute or its views may fall: "" when it
+// view is the entry of one view of a fence.
+func (f *fragment) view(fence int32, gpu bool) *string {
+	if gpu {
+		return &f.gpuView[fence]
+	}
+	return &f.cpuView[fence]
+}
+
+// fence says why one of the views is not tame.
+func (f *fragment) fence(i int32) string {
+	if f.gpuView[i] != "" {
+		return f.gpuView[i]
+	}
+	return f.cpuView[i]
+}
+
+// tame says why stores of a fence may not commute or one of its views may fall: "" when it
 // has one writer with non-decreasing values whose stores arrive in order, or all its
 // stores take the maximum, or all add.
-func (f *fragment) tame(fence int32, ws []writer) string {
+func (f *fragment) tame(fence int32, ws []writer, view bool) string {
 	if len(ws) == 0 {
 		return ""
 	}
@@ -197,7 +218,7 @@ func (f *fragment) tame(fence int32, ws []writer) string {
 		}
 		value = next
 	}
-	if unordered && gpu > 1 {
+	if unordered && gpu > 1 && !view {
 		return "has plain stores that may arrive out of order"
 	}
 	return ""
@@ -240,7 +261,7 @@ func (f *fragment) safe(s sim.State, t sim.Transition) bool {
 	}
 	y := f.y
 	if t.Kind == sim.KindVisible {
-		if f.fence[t.Agent] != "" || t.CPU {
+		if t.CPU || f.cpuView[t.Agent] != "" {
 			return false
 		}
 		return f.m.GPUToCPU.Mode == model.VisUnordered || !y.IdleOnly(s, t)
@@ -304,9 +325,11 @@ func (f *fragment) safeCommand(c *sim.CommandInfo, gpu bool) bool {
 	}
 	switch c.Op {
 	case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
-		return f.fence[c.Object] == "" && !(f.spun && f.gpuWaits[c.Object])
+		// A GPU store that travels changes the other view when it arrives.
+		tame := f.gpuView[c.Object] == "" && (f.cpuView[c.Object] == "" || gpu && f.m.GPUToCPU.Mode == model.VisUnordered)
+		return tame && !(f.spun && f.gpuWaits[c.Object])
 	case model.OpWait:
-		return f.fence[c.Object] == "" && !c.Late
+		return *f.view(c.Object, gpu) == "" && !c.Late
 	case model.OpSignal:
 		return !(f.spun && f.gpuAwaits[c.Object])
 	case model.OpAwait, model.OpBarrier, model.OpEncoder:
@@ -396,8 +419,8 @@ func (f *fragment) oneRun() string {
 			}
 		}
 	}
-	for i, why := range f.fence {
-		if why != "" {
+	for i := range f.gpuView {
+		if why := f.fence(int32(i)); why != "" {
 			return fmt.Sprintf("fence %s %s", y.FenceName(int32(i)), why)
 		}
 	}

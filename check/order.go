@@ -286,7 +286,7 @@ func (o *order) syncOrder() {
 		value uint64
 		op    model.Op
 	}
-	stores, signals := make([][]source, len(f.fence)), make([][]source, len(f.event))
+	stores, signals := make([][]source, len(f.gpuView)), make([][]source, len(f.event))
 	for a := range f.commands {
 		for i := range f.commands[a] {
 			c := &f.commands[a][i]
@@ -344,7 +344,7 @@ func (o *order) syncOrder() {
 			from := int32(-1)
 			switch c.Op {
 			case model.OpWait:
-				if f.fence[c.Object] == "" && !c.Late {
+				if f.stores[c.Object] == "" && !c.Equal && !c.Late {
 					from = first(stores[c.Object], uint64(f.y.FenceInitial(c.Object)), uint64(c.Value), !parallel)
 				}
 			case model.OpAwait:

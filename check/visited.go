@@ -35,11 +35,13 @@ func hash(s sim.State) uint64 {
 }
 
 // add puts s into the set and reports whether it is new.
-func (v *visited) add(s sim.State) bool {
+func (v *visited) add(s sim.State) bool { return v.addHashed(s, hash(s)) }
+
+// addHashed is add for a state whose hash is known.
+func (v *visited) addHashed(s sim.State, h uint64) bool {
 	if 4*v.n >= 3*len(v.table) {
 		v.grow()
 	}
-	h := hash(s)
 	mask := uint64(len(v.table) - 1)
 	if v.exact {
 		return v.addExact(s, h, mask)
@@ -57,6 +59,33 @@ func (v *visited) add(s sim.State) bool {
 			return false
 		}
 	}
+}
+
+// has reports whether s, whose hash is h, is in the set.
+func (v *visited) has(s sim.State, h uint64) bool {
+	mask := uint64(len(v.table) - 1)
+	if h == 0 && !v.exact {
+		h = 1
+	}
+	for i := h & mask; ; i = (i + 1) & mask {
+		at := v.table[i]
+		if at == 0 {
+			return false
+		}
+		if v.exact {
+			if equal(v.keep[int(at-1)*v.words:int(at)*v.words], s) {
+				return true
+			}
+		} else if at == h {
+			return true
+		}
+	}
+}
+
+// reset empties the set and keeps its memory.
+func (v *visited) reset() {
+	clear(v.table)
+	v.n, v.keep = 0, v.keep[:0]
 }
 
 func (v *visited) addExact(s sim.State, h, mask uint64) bool {
@@ -118,6 +147,10 @@ func (v *visited) collision() float64 {
 	if v.exact {
 		return 0
 	}
-	n := float64(v.n)
-	return math.Min(1, n*n/math.Pow(2, 65))
+	return collisionBound(v.n)
+}
+
+// collisionBound is the bound for n states with hashes of 64 bits.
+func collisionBound(n int) float64 {
+	return math.Min(1, float64(n)*float64(n)/math.Pow(2, 65))
 }

@@ -66,6 +66,9 @@ const (
 	OpCompute         // computes for Duration
 	OpCoherent        // makes an array visible to the CPU
 	OpStamp           // records the time
+
+	OpMessageSend    // fills the payload with Value, then stores it to the word At
+	OpMessageReceive // waits for the word At, then compares the payload with Value
 )
 
 // StoreAdd is a rule of OpStore beside the machine's: add modulo 2^32.
@@ -81,6 +84,9 @@ type Op struct {
 	Order    kernels.Order
 	Duration time.Duration // compute: how long; wait: how long before it gives up; guarded: between its halves
 	Result   int
+
+	Payload, Words int // messages: the payload's offset and length in words
+	Access         kernels.Access
 }
 
 // A Chain is operations that run one after the other. After makes it begin only when

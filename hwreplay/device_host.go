@@ -192,6 +192,8 @@ func (h *hostLane) op(b *Batch, o *Op) {
 			}
 		}
 		s.end(o.Result, begin, kernels.Passed, 0, 0, 0)
+	case OpMessageSend, OpMessageReceive:
+		h.message(o, begin, control)
 	default:
 		s.end(o.Result, begin, kernels.Passed, 0, 0, 0)
 	}

@@ -12,6 +12,7 @@ import (
 // and, of an arrival, Cmd, for which the words stand.
 type event struct {
 	ns   int64
+	took int64 // commands of a GPU: for how long
 	t    sim.Transition
 	test throttleTest
 	text string // visible: sim's words
@@ -171,7 +172,7 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 		if guarded {
 			out = append(out, event{ns: begin, t: at(sim.KindRead)})
 		}
-		return append(out, event{ns: end, t: at(sim.KindRun)}), true
+		return append(out, event{ns: end, took: end - begin, t: at(sim.KindRun)}), true
 	case kernels.OutOfTime, kernels.GaveUp:
 		return append(out, event{ns: end, t: at(sim.KindGiveUp)}), true
 	}

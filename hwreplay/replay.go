@@ -1,7 +1,6 @@
 package hwreplay
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,13 +11,12 @@ import (
 // A Request is one replay: a scenario, or a trace with the scenario in it, on a device.
 // It is data, so that a child process can be given it.
 type Request struct {
-	Scenario   json.RawMessage `json:"scenario,omitempty"`
-	Trace      *sim.Trace      `json:"trace,omitempty"`
-	Discipline string          `json:"discipline,omitempty"` // "": the scenario's
-	Impose     *model.Machine  `json:"impose,omitempty"`     // nil: the scenario's machine
-	Ranks      int             `json:"ranks,omitempty"`      // 0: the scenario's
-	Backend    string          `json:"backend,omitempty"`
-	Repeat     int             `json:"repeat,omitempty"` // 0: 1
+	Scenario   string     `json:"scenario,omitempty"`   // YAML or JSON
+	Trace      *sim.Trace `json:"trace,omitempty"`      // instead of a scenario
+	Discipline string     `json:"discipline,omitempty"` // "": the scenario's
+	Impose     *Machine   `json:"impose,omitempty"`     // nil: the scenario's machine
+	Ranks      int        `json:"ranks,omitempty"`      // 0: the scenario's
+	Repeat     int        `json:"repeat,omitempty"`     // 0: 1
 	// Follow imposes the run that [FastDevice] takes: its buffer ends, the main threads'
 	// choices. Without it and without a trace the main threads decide on the device.
 	Follow bool   `json:"follow,omitempty"`
@@ -27,9 +25,18 @@ type Request struct {
 	Brief bool `json:"brief,omitempty"`
 }
 
+// A Machine is model.Machine with a text form that can be read back.
+type Machine struct{ model.Machine }
+
+// UnmarshalJSON reads what MarshalJSON writes, and every other form of a machine file.
+func (m *Machine) UnmarshalJSON(b []byte) (err error) {
+	m.Machine, err = model.ParseMachine("machine", b)
+	return err
+}
+
 // scenario is the request's scenario with its overrides.
 func (q *Request) scenario() (*model.Scenario, error) {
-	src := q.Scenario
+	src := []byte(q.Scenario)
 	if q.Trace != nil {
 		src = q.Trace.Scenario
 	}
@@ -48,7 +55,7 @@ func (q *Request) scenario() (*model.Scenario, error) {
 		s.Discipline = &d
 	}
 	if q.Impose != nil {
-		s.Machine = *q.Impose
+		s.Machine = q.Impose.Machine
 	}
 	if q.Ranks > 0 {
 		s.Ranks = q.Ranks
@@ -136,7 +143,7 @@ func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, er
 }
 
 func newResult(q *Request, p *Plan, s *model.Scenario, d Device, r *Runner) *Result {
-	res := &Result{Version: model.FormatVersion, Scenario: s.Name, Ranks: len(p.ranks), Machine: p.Machine, Info: d.Info(),
+	res := &Result{Version: model.FormatVersion, Scenario: s.Name, Ranks: len(p.ranks), Machine: Machine{p.Machine}, Info: d.Info(),
 		Released: true, Usable: true, Model: Allowed, Seed: q.Config.Seed, Fences: []FenceCounters{}, Recording: []Step{}}
 	if !s.Explicit() {
 		res.Discipline = s.Effective().String()
@@ -154,7 +161,7 @@ func (r *Result) take(q *Request, p *Plan, out *Outcome) {
 	if out.Hung {
 		verdict = VerdictHung
 	}
-	counters := out.Counters(p)
+	counters := out.Counters()
 	if t := q.Trace; t != nil && (t.Verdict == "hang") != out.Hung {
 		verdict = VerdictDiverged
 	}
@@ -177,8 +184,7 @@ func (r *Result) take(q *Request, p *Plan, out *Outcome) {
 	}
 }
 
-// Counters are the three numbers of the lowest rank that has not passed all its waits, as
-// reports give them; of rank 0 if all have.
-func (o *Outcome) Counters(p *Plan) model.Counters {
+// Counters are the three numbers of rank 0.
+func (o *Outcome) Counters() model.Counters {
 	return o.Ranks[0].Counters
 }

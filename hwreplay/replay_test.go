@@ -14,10 +14,8 @@ func request(t *testing.T, name string) *Request {
 	if !ok {
 		t.Fatal(name)
 	}
-	return &Request{Scenario: yamlToRaw(e.Source), Config: Config{Patience: 300 * time.Millisecond}}
+	return &Request{Scenario: string(e.Source), Config: Config{Patience: 300 * time.Millisecond}}
 }
-
-func yamlToRaw(b []byte) []byte { return b }
 
 func TestCatalogOnHost(t *testing.T) {
 	for _, name := range catalog.Names() {
@@ -29,7 +27,7 @@ func TestCatalogOnHost(t *testing.T) {
 		for _, ex := range s.Expect {
 			q := request(t, name)
 			if ex.Machine != nil {
-				q.Impose = ex.Machine
+				q.Impose = &Machine{*ex.Machine}
 			}
 			if ex.Discipline != nil {
 				q.Discipline = ex.Discipline.String()
@@ -40,7 +38,7 @@ func TestCatalogOnHost(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			t.Logf("%s %v %s %v: %s %v released %v usable %v model %v %s %v threads %d %.3fs", name, q.Discipline, model.Machine(r.Machine).Name(), ex.Verdict, r.Verdict, r.Counters, r.Released, r.Usable, r.Model, r.Reason, r.Violated, r.Threads, r.Elapsed)
+			t.Logf("%s %v %s %v: %s %v released %v usable %v model %v %s %v threads %d %.3fs", name, q.Discipline, r.Machine.Name(), ex.Verdict, r.Verdict, r.Counters, r.Released, r.Usable, r.Model, r.Reason, r.Violated, r.Threads, r.Elapsed)
 		}
 	}
 }

@@ -19,11 +19,11 @@ const (
 // run (fences, recording, counters) is of the first that decided the verdict: the first
 // that hung, else the first.
 type Result struct {
-	Version    int           `json:"fencesim"`
-	Scenario   string        `json:"scenario,omitempty"`
-	Discipline string        `json:"discipline,omitempty"`
-	Ranks      int           `json:"ranks"`
-	Machine    model.Machine `json:"machine"` // imposed
+	Version    int     `json:"fencesim"`
+	Scenario   string  `json:"scenario,omitempty"`
+	Discipline string  `json:"discipline,omitempty"`
+	Ranks      int     `json:"ranks"`
+	Machine    Machine `json:"machine"` // imposed
 	Info
 	Verdict   string          `json:"verdict"`
 	Released  bool            `json:"released"` // every run came back

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -21,11 +22,22 @@ type Runner struct {
 	offset  []clock // by rank: the device's clock against the run's
 	base    time.Time
 	broken  bool
+	stopped atomic.Bool
 }
+
+// ErrStopped is the error of a run that [Runner.Stop] has ended.
+var ErrStopped = errors.New("the run was stopped")
 
 // clock is the measured difference of two clocks: device minus CPU, in nanoseconds, known
 // to within doubt.
 type clock struct{ offset, doubt int64 }
+
+// runners are the open ones, so that a process that has to leave can stop them.
+var runners sync.Map
+
+func stopRunners() {
+	runners.Range(func(r, _ any) bool { r.(*Runner).Stop(); return true })
+}
 
 // NewRunner opens a device for a plan. The error matches ErrCannotImpose if the plan asks
 // for what the device cannot do.
@@ -39,10 +51,11 @@ func NewRunner(p *Plan, d Device) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{plan: p, device: d, session: s, layout: l, base: time.Now()}
+	runners.Store(r, true)
 	for i := range p.ranks {
 		c, err := r.measure(i)
 		if err != nil {
-			s.Close()
+			r.Close()
 			return nil, err
 		}
 		r.offset = append(r.offset, c)
@@ -53,11 +66,16 @@ func NewRunner(p *Plan, d Device) (*Runner, error) {
 // Close gives the device back. After a run that was not released it must not be called:
 // the process has to end instead.
 func (r *Runner) Close() error {
+	runners.Delete(r)
 	if r.broken {
 		return nil
 	}
 	return r.session.Close()
 }
+
+// Stop ends the run under way as if it hung, and refuses further ones: for a process that
+// has to leave. It may be called from any goroutine.
+func (r *Runner) Stop() { r.stopped.Store(true) }
 
 // now is nanoseconds since the runner was made.
 func (r *Runner) now() int64 { return time.Since(r.base).Nanoseconds() }
@@ -202,12 +220,18 @@ func (r *Runner) Run(c Config) (*Outcome, error) {
 		return nil, fmt.Errorf("%s: an earlier run was not released", r.device.Info().Name)
 	}
 	r.config = c.normal()
+	if r.stopped.Load() {
+		return nil, ErrStopped
+	}
 	x := r.prepare()
 	x.launch()
 	out := x.watch()
 	x.release(out)
 	if p := x.fault.Load(); p != nil {
 		return nil, *p
+	}
+	if r.stopped.Load() {
+		return nil, ErrStopped
 	}
 	return out, nil
 }

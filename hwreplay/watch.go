@@ -17,7 +17,7 @@ func (x *run) watch() *Outcome {
 	for tick := 0; ; tick++ {
 		x.beat()
 		done := x.survey()
-		if done || x.stop.Load() {
+		if done || x.stop.Load() || x.stopped.Load() {
 			return &Outcome{Finished: done, Elapsed: time.Since(start)}
 		}
 		now := time.Now()

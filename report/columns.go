@@ -187,6 +187,11 @@ func brief(s sim.TraceStep) string {
 	}
 	text, _, _ = strings.Cut(text, " reads ")
 	text, _, _ = strings.Cut(text, " writes ")
+	for _, verb := range []string{"arrive at ", "leave "} {
+		if name, ok := strings.CutPrefix(text, verb+"collective "); ok {
+			text = verb + name
+		}
+	}
 	_, agent, _ := strings.Cut(s.Agent, "queue ")
 	return strings.TrimSuffix(strings.TrimSuffix(text, " of "+agent), " on "+agent)
 }

@@ -1,8 +1,8 @@
 // Package report writes results for people and for other tools.
 //
-// [Text] writes what [check.Explore] found, [Replayed.Text] what a replay did, [Scenario]
-// and [Preset] what is about to run. Text and JSON are made of the same values. Nothing in
-// here decides anything about a schedule.
+// [Text] writes what [check.Explore] found, [Replayed] what a replay did, [Shown] what a
+// scenario runs, [ShownMachine] what a machine assumes. Text and JSON are made of the same
+// values. Nothing in here decides anything about a schedule.
 package report
 
 import (

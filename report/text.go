@@ -23,6 +23,7 @@ func Text(w io.Writer, r *check.Result, o Options) error {
 	switch {
 	case len(r.Stuck) > 0:
 		p.stuck(r)
+		p.alsoViolated(r.Violations)
 	case len(r.Violations) > 0:
 		p.violations(r)
 	}
@@ -235,14 +236,19 @@ func (p *printer) violations(r *check.Result) {
 		p.section(stepsTitle("steps that lead there", len(t.Steps), 0))
 		p.columns(t.Steps, relevant(t.Steps, usedBy(t.Steps[len(t.Steps)-1]), p.Rows))
 	}
-	if len(r.Violations) > 1 {
-		p.section("also violated")
-		var rows [][]string
-		for _, f := range r.Violations[1:] {
-			rows = append(rows, []string{f.Property, fmt.Sprintf("step %d", f.Steps), f.Where})
-		}
-		p.table(2, nil, rows)
+	p.alsoViolated(r.Violations[1:])
+}
+
+func (p *printer) alsoViolated(found []check.Found) {
+	if len(found) == 0 {
+		return
 	}
+	p.section("also violated")
+	var rows [][]string
+	for _, f := range found {
+		rows = append(rows, []string{f.Property, fmt.Sprintf("step %d", f.Steps), f.Where})
+	}
+	p.table(2, nil, rows)
 }
 
 const labelWidth = 14

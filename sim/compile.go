@@ -781,6 +781,7 @@ func (c *compiler) placeFence(i int32) {
 	}
 	if c.freed[i] {
 		f.freed = l.bits(1)
+		c.mortal = append(c.mortal, i)
 	}
 	for _, p := range []*pending{&f.toCPU, &f.toGPU} {
 		if !p.active {
@@ -811,7 +812,7 @@ func (c *compiler) findCounters(r int32) {
 	if rk.queues.lo < rk.queues.hi {
 		q := &c.System.queues[rk.queues.lo]
 		for i := range q.cmds {
-			if q.cmds[i].updates() {
+			if q.cmds[i].updates() && c.fences[q.cmds[i].object].rank == r {
 				rk.gpuFence = q.cmds[i].object
 				break
 			}
@@ -820,7 +821,7 @@ func (c *compiler) findCounters(r int32) {
 	if rk.streams.lo < rk.streams.hi {
 		st := &c.System.streams[rk.streams.lo]
 		for i := range st.cmds {
-			if st.cmds[i].updates() {
+			if st.cmds[i].updates() && c.fences[st.cmds[i].object].rank == r {
 				rk.cpuFence = st.cmds[i].object
 				break
 			}

@@ -417,3 +417,29 @@ func (y *System) Remaining(s State, a int32) int {
 	}
 	return len(q.cmds) - int(q.pc.get(s))
 }
+
+// EnabledSilent appends the enabled steps of rank r that only hand work over or take it
+// back: steps of its main thread, and starts and finishes of its buffers.
+func (y *System) EnabledSilent(s State, r int32, buf []Transition) []Transition {
+	rk := &y.ranks[r]
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.dead.get(s) == 0 && rk.main[at].cmd == nil {
+		buf = y.enabledMain(s, r, buf)
+	}
+	for i := rk.queues.lo; i < rk.queues.hi; i++ {
+		q := &y.queues[i]
+		fin, com := q.fin.int(s), q.com.int(s)
+		if !y.m.overlap {
+			com = min(com, fin+1)
+		}
+		for b := fin; b < com; b++ {
+			if y.startedBuffer(s, q, b) {
+				if _, hi := q.span(s, b); y.position(q, b).int(s) >= hi {
+					buf = append(buf, Transition{Kind: KindFinish, Agent: q.agent, Buffer: b})
+				}
+			} else if !(y.m.overlap && q.slot(b).status.get(s) == bufferFinished) && y.canStart(s, q, b) {
+				buf = append(buf, Transition{Kind: KindStart, Agent: q.agent, Buffer: b})
+			}
+		}
+	}
+	return buf
+}

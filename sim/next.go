@@ -454,7 +454,7 @@ func (y *System) touch(s State, x *cmd) Violations {
 // spinningOnFreed reports whether some agent spins on a fence that was freed.
 func (y *System) spinningOnFreed(s State) Violations {
 	any := false
-	for i := range y.fences {
+	for _, i := range y.mortal {
 		any = any || y.fences[i].freed.get(s) != 0
 	}
 	if !any {

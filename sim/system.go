@@ -25,6 +25,7 @@ type System struct {
 	groups   []group
 	pairs    []pair
 	agents   []agent
+	mortal   []int32 // fences that some command frees
 	starts   []int32 // first word of each rank, and the end
 	initial  State
 }

@@ -101,19 +101,6 @@ func reason(err error) string {
 	return text
 }
 
-// oneArgument wants exactly one argument called what.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return usage("%s: no %s", c.Name(), what)
-		case len(args) > 1:
-			return usage("%s: one %s, not %d: unexpected %q", c.Name(), what, len(args), args[1])
-		}
-		return nil
-	}
-}
-
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%s takes no argument: unexpected %q", c.Name(), args[0])

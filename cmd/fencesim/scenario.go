@@ -29,14 +29,14 @@ type scenarioFlags struct {
 
 func (s *scenarioFlags) add(f *pflag.FlagSet) {
 	s.set = f
-	f.StringVar(&s.discipline, "discipline", "", "replace the file's discipline: "+alternatives(disciplineWords()))
-	f.StringVar(&s.machine, "machine", "", "replace the file's machine: a preset (fencesim list) or a file")
-	f.IntVar(&s.ranks, "ranks", 0, "replace the file's number of ranks")
-	f.StringVar(&s.kind, "generate", "", "instead of SCENARIO a graph made by a rule: "+alternatives(kindWords()))
-	f.IntVar(&s.generated.Reductions, "reductions", 0, "for --generate: reductions (pipeline: micro-batches)")
-	f.IntVar(&s.generated.Rounds, "rounds", 0, "for --generate: matmuls in a row")
-	f.Int64Var(&s.generated.Elems, "elems", 0, "for --generate: elements of each array")
-	f.IntVar(&s.generated.Size, "size", 0, "for --generate random: operations, drawn with --seed")
+	f.StringVar(&s.discipline, "discipline", "", "replace the file's discipline by `WORD`: "+alternatives(disciplineWords()))
+	f.StringVar(&s.machine, "machine", "", "replace the file's machine: `NAME|FILE`, a preset (fencesim list) or a file")
+	f.IntVar(&s.ranks, "ranks", 0, "replace the file's number of ranks by `N`")
+	f.StringVar(&s.kind, "generate", "", "instead of SCENARIO a graph of `KIND`: "+alternatives(kindWords()))
+	f.IntVar(&s.generated.Reductions, "reductions", 0, "for --generate: `N` reductions (pipeline: micro-batches)")
+	f.IntVar(&s.generated.Rounds, "rounds", 0, "for --generate: `N` matmuls in a row")
+	f.Int64Var(&s.generated.Elems, "elems", 0, "for --generate: `N` elements in each array")
+	f.IntVar(&s.generated.Size, "size", 0, "for --generate random: `N` operations, drawn with --seed")
 }
 
 func disciplineWords() []string {

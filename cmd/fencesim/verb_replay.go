@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -52,11 +51,11 @@ no step that nothing forces.
 	v.scenario.add(f)
 	f.Var(newChoice(&v.strategy, "random", "laziest"), "strategy", "who chooses in a run of a scenario: random, or laziest (nothing that is not forced)")
 	f.Var(&v.seed, "seed", "seed of the run, decimal or 0x hex")
-	f.StringVar(&v.steps, "steps", "", "the run as a code: choices among the enabled steps, separated by commas; c:n is n times c, a+bxn n times a and b")
-	f.IntVar(&v.rank, "rank", -1, "run this rank alone; its collectives pass when it reaches them (default all ranks)")
-	f.StringVar(&v.on, "on", "", "run the trace on this scenario instead of its own")
+	f.StringVar(&v.steps, "steps", "", "the run as a `CODE`: choices among the enabled steps, separated by commas; c:n is n times c, a+bxn n times a and b")
+	f.IntVar(&v.rank, "rank", -1, "run rank `N` alone; its collectives pass when it reaches them (default all ranks)")
+	f.StringVar(&v.on, "on", "", "run the trace on this `SCENARIO` instead of its own")
 	f.Var(newChoice(&v.backend, "sim", "auto"), "backend", "what runs it: sim; auto is the best there is, which is sim")
-	f.StringVar(&v.out, "out", "", "write replay.trace.json into a folder, made if missing")
+	f.StringVar(&v.out, "out", "", "write replay.trace.json into the folder `DIR`, made if missing")
 	v.output.add(f)
 	c.ValidArgsFunction = completeScenario
 	return c
@@ -139,7 +138,7 @@ func (v *replayFlags) open(w *world, args []string) (*model.Scenario, *sim.Trace
 		sc, err := v.scenario.open(w, "replay", args, v.seed)
 		return sc, nil, err
 	}
-	const most = math.MaxInt32 // a trace may be longer than a scenario
+	const most = 512 << 20 // a trace may be longer than a scenario
 	file, src, err := w.read(args[0], most)
 	if err != nil {
 		return nil, nil, err
@@ -186,6 +185,9 @@ func (v *replayFlags) play(y *sim.System, t *sim.Trace) (sim.Run, error) {
 		var d *sim.Divergence
 		if errors.As(err, &d) {
 			return run, usage("replay: the trace is not of this scenario: %w", err)
+		}
+		if have := y.Verdict(run.Last, run.Violated); err == nil && have != t.Verdict {
+			return run, usage("replay: the trace says that its verdict is %q, and it is %q", t.Verdict, have)
 		}
 		return run, err
 	}
