@@ -88,3 +88,18 @@ func CaseOf(name string) (c Case, v Variant, ok bool) {
 	}
 	return Case{}, NoVariant, false
 }
+
+// VariantOf is the side of its case on which an expectation of the entry stands, as a word:
+// where one file has both, the ok ones are the fixed side. It is "" for examples.
+func VariantOf(name string, ok bool) string {
+	c, v, known := CaseOf(name)
+	switch {
+	case !known:
+		return ""
+	case !c.One:
+		return v.String()
+	case ok:
+		return Fixed.String()
+	}
+	return Broken.String()
+}

@@ -51,16 +51,17 @@ type exploration struct {
 // unit is a system decided by itself: all ranks, or one that stands for the ranks of its
 // schedule.
 type unit struct {
-	rank     int // -1: all ranks together
-	programs []*model.Schedule
-	sys      *sim.System
-	frag     *fragment
-	found    *found
-	proofs   map[string]Proof
-	status   map[string]Status
-	reason   string
-	slack    *int
-	reduced  []string
+	rank      int // -1: all ranks together
+	programs  []*model.Schedule
+	sys       *sim.System
+	frag      *fragment
+	found     *found
+	proofs    map[string]Proof
+	status    map[string]Status
+	certified map[string]Status // what certificates proved before a search
+	reason    string
+	slack     *int
+	reduced   []string
 }
 
 func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*exploration, error) {

@@ -51,33 +51,41 @@ func join(parts ...string) string {
 
 // certify tries the linear certificates; it returns why none settles hangs.
 func (e *exploration) certify(u *unit, p *model.Schedule) (why string) {
-	m := e.machine
+	m := simpler(p, e.machine)
+	hold := func(properties ...string) {
+		for _, prop := range properties {
+			u.know(prop, Holds, Certificate)
+		}
+	}
+	hold("use-after-free", "order-mismatch") // a graph frees nothing, and its collectives agree
+	hold("overwritten")                      // and demands no version
 	if data := certifyData(p, m); data == "" {
-		u.know("stale-read", Holds, Certificate)
-		u.know("overwritten", Holds, Certificate)
+		hold("stale-read")
 	}
 	serial := m.Buffers == model.InOrder && m.Dispatch == model.Serial
-	if m.Watchdog == model.WatchdogOff && (m.Store != model.StoreGuarded || serial) {
-		u.know("lost-update", Holds, Certificate)
+	if m.Watchdog == model.WatchdogOff && (m.Store != model.StoreGuarded || serial) || !hasFences(p) {
+		hold("lost-update")
 	}
-	u.know("use-after-free", Holds, Certificate)
-	u.know("order-mismatch", Holds, Certificate)
+	if m.Watchdog != model.WatchdogOff && m.Watchdog != model.WatchdogAny && serial && certifyKills(p) == "" {
+		hold("lost-update")
+	}
 	if certifyMonotone(p, m) {
-		u.know("backwards", Holds, Certificate)
+		hold("backwards")
 	}
-	settle := func(name string) {
-		u.know("hang", Holds, Certificate)
-		u.know("orphan", Holds, Certificate)
+	settle := func(name string) string {
+		hold("hang", "orphan")
 		u.reason = name
+		return ""
 	}
 	order := certifyOrder(p, m)
 	if order == "" {
-		settle("every wait refers to an update encoded before it, and every store is seen at once: the least unfinished command is always enabled")
-		return ""
+		return settle("every wait refers to an update encoded before it, and every store is sure to be seen: the least unfinished command is always enabled")
+	}
+	if late := certifyLate(p, m); late == "" {
+		return settle("while a wait of a queue lasts the main thread cannot come to an update behind it: targets that grow stay within what has run")
 	}
 	if free := certifyUnblocked(p, m); free == "" {
-		settle("no wait of a queue can last, and every update runs")
-		return ""
+		return settle("no wait of a queue can last, and every update runs")
 	}
 	if evaluatorFragment(p, m) != "" || m.GPUToCPU.Mode != model.VisLag {
 		return order
@@ -91,7 +99,7 @@ func (e *exploration) certify(u *unit, p *model.Schedule) (why string) {
 		return order
 	}
 	n := m.GPUToCPU.Buffers
-	if slack != slackUnbounded {
+	if slack != slackUnbounded && slack >= 0 {
 		u.slack = &slack
 	}
 	if slack < n {
@@ -101,11 +109,9 @@ func (e *exploration) certify(u *unit, p *model.Schedule) (why string) {
 		return "slack certificate refused: " + bad
 	}
 	if slack == slackUnbounded {
-		settle("no wait of the queue stands between an update and its being seen")
-	} else {
-		settle(fmt.Sprintf("slack certificate: safe up to lag %d; update %d is the tightest", slack, slacks[at].Update))
+		return settle("no wait of the queue stands between an update and its being seen")
 	}
-	return ""
+	return settle(fmt.Sprintf("slack certificate: safe up to lag %d; update %d is the tightest", slack, slacks[at].Update))
 }
 
 // evaluate runs the evaluator's own search.
@@ -126,16 +132,15 @@ func (e *exploration) evaluate(u *unit, p *model.Schedule) error {
 		u.know("hang", Violated, Exhaustive)
 	case r.Bound == "":
 		u.know("hang", Holds, Exhaustive)
-		u.know("orphan", Holds, Exhaustive)
-		return nil
 	}
+	// A queue of the fragment can be stuck only at a wait for a task that the CPU has not run.
+	u.know("orphan", Holds, Certificate)
 	e.compile(u)
 	for _, st := range r.Stuck {
 		steps, last := follow(u.sys, st.Choices)
 		u.found.stuck[st.Counters] = path{steps, st.Possible}
-		if u.sys.Orphan(last) {
-			o := path{steps, st.Possible}
-			u.found.orphans = &o
+		if u.sys.Orphan(last) { // not in the fragment; the state tells, not the argument
+			u.found.orphans = &path{steps, st.Possible}
 			u.know("orphan", Violated, Exhaustive)
 		}
 	}
@@ -158,6 +163,7 @@ func follow(y *sim.System, choices []int) ([]sim.Transition, sim.State) {
 // huntBeside hunts for what the certificates leave open and keeps what they proved.
 func (e *exploration) huntBeside(u *unit) error {
 	status, proofs, reason, slack := u.status, u.proofs, u.reason, u.slack
+	u.certified = status
 	u.status, u.proofs = map[string]Status{}, map[string]Proof{}
 	err := e.hunt(u)
 	u.reason, u.slack = join(reason, u.reason), slack
@@ -168,41 +174,3 @@ func (e *exploration) huntBeside(u *unit) error {
 	}
 	return err
 }
-
-// hunt looks for a hang by some runs first, for those are quick to find one where there are
-// many, and searches exhaustively if they find none.
-func (e *exploration) hunt(u *unit) error {
-	e.compile(u)
-	if e.cfg.All {
-		e.exhaust(u)
-		return nil
-	}
-	first := newFound()
-	for i := range uint64(huntRuns) {
-		if e.ctx.Err() != nil {
-			break
-		}
-		u.found = first
-		e.sampleRun(u, huntSampler(u, e.cfg.Seed, i))
-		if len(first.stuck) > 0 {
-			break
-		}
-	}
-	if len(first.stuck) > 0 {
-		first.runs = 1
-		u.read(Exhaustive)
-		u.reason = join(u.reason, "a hang was found by running")
-		return nil
-	}
-	e.exhaust(u)
-	for p, at := range first.violated {
-		if _, ok := u.found.violated[p]; !ok {
-			u.found.violated[p] = at
-			u.know(p, Violated, Exhaustive)
-		}
-	}
-	return nil
-}
-
-// huntRuns is how many runs come before an exhaustive search.
-const huntRuns = 48

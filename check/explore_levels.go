@@ -11,9 +11,10 @@ import (
 
 // levels visits states breadth first, one level at a time, on several cores. What it finds
 // does not depend on their number: a level is a list of states; each worker takes a run of
-// it and lists successors not seen in earlier levels, in order; the shards of the visited
-// set then take these lists in order, so that the first of equal states is kept; and what
-// is kept is, in order, the next level. A state remembers its parent's place and the
+// it and lists the successors, in order, equal ones once; the shards of the visited set
+// then take these lists in order, so that the first of equal states is kept; and what is
+// kept is, in order, the next level. Most equal states meet within one level, for nearly
+// every step is a step forward, so that the small local sets do most of the work. A state remembers its parent's place and the
 // transition, from which a shortest run (counted in transitions that are not taken alone)
 // is rebuilt.
 type levels struct {
@@ -97,7 +98,7 @@ func (s *search) runLevels(all bool) {
 
 // hire makes a worker with buffers of its own.
 func (s *search) hire() *worker {
-	w := &worker{search: *s, local: newVisited(s.y.Words(), true)}
+	w := &worker{search: *s, local: newVisited(s.y.Words(), s.cfg.Exact)}
 	w.out = newFound()
 	w.scratch, w.canon = s.y.Initial(), s.y.Initial()
 	w.order = slices.Clone(s.order)
@@ -160,7 +161,7 @@ func (w *worker) expand(l *levels, lo, hi int) {
 			}
 			key := w.key(w.scratch)
 			h := hash(key)
-			if l.shards[h>>l.shift].has(key, h) || !w.local.addHashed(key, h) {
+			if !w.local.addHashed(key, h) {
 				continue
 			}
 			w.states = append(w.states, w.scratch...)

@@ -127,26 +127,6 @@ func (e *exploration) sampler(u *unit, rng *rand.Rand, longest int) sampler {
 	return &walk{rng}
 }
 
-// huntSampler is the i-th way to look for a hang: the laziest run, then walks and
-// prioritised runs in turn.
-func huntSampler(u *unit, seed, i uint64) sampler {
-	rng := rand.New(rand.NewPCG(seed, i))
-	switch {
-	case i == 0:
-		return lazily{u.sys}
-	case i%2 == 1:
-		return &walk{rng}
-	}
-	return newPCT(u.sys, rng, 3, 64*u.sys.Words())
-}
-
-// lazily is the laziest environment as a sampler.
-type lazily struct{ y *sim.System }
-
-func (l lazily) choose(s sim.State, enabled []sim.Transition) int {
-	return max(0, sim.Laziest{}.Choose(l.y, s, enabled))
-}
-
 // walk chooses uniformly among what is enabled.
 type walk struct{ rng *rand.Rand }
 

@@ -117,6 +117,9 @@ func (f *fragment) objects() {
 				if !slices.Contains(recvs[k], agent) {
 					recvs[k] = append(recvs[k], agent)
 				}
+			case model.OpFail:
+				// It drops what runs beside it.
+				f.killed = f.killed || gpu && f.m.Dispatch == model.Concurrent
 			case model.OpIdle:
 				f.idle[rank] = true
 			case model.OpDie:

@@ -16,7 +16,6 @@ import (
 // its value, a read gives it exactly. A history that no order of its operations explains
 // shows stores that overtook each other: a fence that went backwards.
 type History struct {
-	Name    string
 	Objects []HistoryObject
 	Clients []string // agents, by index
 	Ops     []HistoryOp
@@ -122,6 +121,31 @@ func NewHistory(y *sim.System, choices []int) (*History, error) {
 		}
 	}
 	return r.h, nil
+}
+
+// TraceHistory is [NewHistory] of a trace, which carries its scenario. The error is a
+// *sim.Divergence if the trace is no run of it.
+func TraceHistory(t *sim.Trace) (*History, error) {
+	sc, err := model.Parse("the scenario of the trace", t.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	ps, err := sc.Programs(sc.Effective())
+	if err != nil {
+		return nil, err
+	}
+	if t.Rank >= len(ps) {
+		return nil, fmt.Errorf("rank %d alone: the scenario has ranks 0 to %d", t.Rank, len(ps)-1)
+	}
+	if t.Rank >= 0 {
+		ps = ps[t.Rank : t.Rank+1]
+	}
+	y := sim.Compile(ps, sc.Machine, sim.Options{})
+	run, err := t.Replay(y, nil)
+	if err != nil {
+		return nil, err
+	}
+	return NewHistory(y, run.Choices)
 }
 
 func (r *recorder) client(name string) int {

@@ -222,17 +222,7 @@ func TestHistoryOfReportedHang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := reproducer(model.Count, "lag-3", 1)
-	ps, err := sc.Programs(model.Count)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y := sim.Compile(ps, sc.Machine, sim.Options{})
-	var choices []int
-	for _, s := range res.Stuck[0].Trace.Steps {
-		choices = append(choices, s.Choice)
-	}
-	h, err := NewHistory(y, choices)
+	h, err := TraceHistory(res.Stuck[0].Trace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +238,6 @@ func TestHistoryOfReportedHang(t *testing.T) {
 	if pending == 0 {
 		t.Error("no update is on its way")
 	}
-	h.Name = "reported"
 	var b bytes.Buffer
 	if err := WriteHistory(&b, h); err != nil {
 		t.Fatal(err)

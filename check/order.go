@@ -99,7 +99,7 @@ func (o *order) queueOrder(agent int32) {
 		}
 		o.sections(agent, fixed, overlap)
 	}
-	if overlap && o.f.m.Tracking != model.TrackNone || concurrent && !fixed {
+	if overlap && o.f.m.Tracking != model.TrackNone || concurrent && !fixed && !overlap {
 		o.tracked(agent, fixed, overlap)
 	}
 }

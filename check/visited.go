@@ -61,27 +61,6 @@ func (v *visited) addHashed(s sim.State, h uint64) bool {
 	}
 }
 
-// has reports whether s, whose hash is h, is in the set.
-func (v *visited) has(s sim.State, h uint64) bool {
-	mask := uint64(len(v.table) - 1)
-	if h == 0 && !v.exact {
-		h = 1
-	}
-	for i := h & mask; ; i = (i + 1) & mask {
-		at := v.table[i]
-		if at == 0 {
-			return false
-		}
-		if v.exact {
-			if equal(v.keep[int(at-1)*v.words:int(at)*v.words], s) {
-				return true
-			}
-		} else if at == h {
-			return true
-		}
-	}
-}
-
 // reset empties the set and keeps its memory.
 func (v *visited) reset() {
 	clear(v.table)

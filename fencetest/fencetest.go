@@ -125,6 +125,8 @@ func (c Config) filled(states int64) Config {
 	}
 	if c.Properties == nil {
 		c.Properties = check.Properties
+	} else {
+		c.Search.All = true // another violation does not end the search
 	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join("testdata", "fencesim")

@@ -24,7 +24,7 @@ func Machines() *rapid.Generator[model.Machine] {
 func visibility(t *rapid.T) model.Visibility {
 	switch between(t, "visibility", 0, 9) {
 	case 0, 1:
-		return model.Visibility{Mode: model.VisImmediate}
+		return model.Visibility{}
 	case 2:
 		return model.Visibility{Mode: model.VisUnordered}
 	case 3:

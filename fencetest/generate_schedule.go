@@ -33,10 +33,10 @@ func Schedules() *rapid.Generator[*model.Scenario] {
 // most most: what the exact rule decides.
 func PerUpdateSchedules(most int) *rapid.Generator[*model.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *model.Scenario {
-		d := &drawing{T: t, queues: 1, streams: pick(t, "streams", 1, 1, 2)}
+		d := &drawing{T: t, queues: 1, streams: pick(t, "streams", 1, 1, 2), longest: pick(t, "longest buffer", 1, 2, 4, 8), far: one(t, "far apart", 2)}
 		d.reductions(between(t, "reductions", 1, 6), 8)
 		s := d.scenario()
-		s.Machine.GPUToCPU = model.Visibility{Mode: model.VisLag, Buffers: between(t, "lag", 0, most)}
+		s.Machine.GPUToCPU = model.Visibility{Mode: model.VisLag, Buffers: min(between(t, "lag", 0, most), between(t, "lag again", 0, most))}
 		return s
 	})
 }
@@ -46,6 +46,8 @@ type drawing struct {
 	*rapid.T
 	queues, streams int
 	counts          bool // targets of count-based waits instead of per-update ones
+	longest         int  // commands of a buffer; 0 stands for 12
+	far             bool // consumers come behind all producers
 	commands, tasks [][]string
 }
 
@@ -69,6 +71,9 @@ func (d *drawing) reductions(n, unread int) {
 			continue
 		}
 		at := slices.Index(order, event{i, produce})
+		if d.far {
+			at = n - 1
+		}
 		order = slices.Insert(order, between(d.T, "consumed at", at+1, len(order)), event{i, consume})
 	}
 	scheduled := make([]int, d.queues)
@@ -141,10 +146,14 @@ func (d *drawing) fault() {
 // scenario cuts the queues into buffers and declares what is read and not written.
 func (d *drawing) scenario() *model.Scenario {
 	f := &model.ScheduleFile{}
+	longest := d.longest
+	if longest == 0 {
+		longest = 12
+	}
 	for q, commands := range d.commands {
 		queue := model.QueueFile{Name: queueName(q)}
 		for len(commands) > 0 {
-			n := between(d.T, "length of a buffer", 1, min(len(commands), 12))
+			n := between(d.T, "length of a buffer", 1, min(len(commands), longest))
 			queue.Buffers = append(queue.Buffers, model.BufferFile{Commands: slices.Clone(commands[:n])})
 			commands = commands[n:]
 		}

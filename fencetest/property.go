@@ -121,33 +121,17 @@ var shrinking sync.Mutex
 // shrink has rapid draw the case again and shrink it: a smaller one that violates the same
 // property, or the failure itself where that gives none.
 func (c Config) shrink(t *testing.T, gen *rapid.Generator[*model.Scenario], seed uint64, machines []string, first *failure) *failure {
-	shrinking.Lock()
-	defer shrinking.Unlock()
-	for name, value := range map[string]string{"rapid.seed": fmt.Sprint(seed), "rapid.checks": "5", "rapid.nofailfile": "true", "rapid.failfile": "", "rapid.shrinktime": "10s"} {
-		f := flag.Lookup(name)
-		if f == nil {
-			return first
-		}
-		defer f.Value.Set(f.Value.String())
-		f.Value.Set(value)
-	}
 	smallest := first
 	quick := c
 	quick.Search.NoShrink = true
-	func() {
-		defer func() {
-			if r := recover(); r != nil && r != stop {
-				t.Logf("shrinking: %v\n%s", r, debug.Stack())
-			}
-		}()
-		rapid.Check(&quiet{t: t}, func(r *rapid.T) {
-			bad := quick.decide(r, gen.Draw(r, "scenario"), machines)
-			if bad != nil && slices.Contains(bad.properties, first.properties[0]) {
-				smallest = bad
-				r.Fatalf("violates %s", first.properties[0])
-			}
-		})
-	}()
+	shrinkDraw(t, gen, seed, func(r TB, sc *model.Scenario) bool {
+		bad := quick.decide(r, sc, machines)
+		if bad == nil || !slices.Contains(bad.properties, first.properties[0]) {
+			return false
+		}
+		smallest = bad
+		return true
+	})
 	if smallest == first || c.Search.NoShrink {
 		return smallest
 	}
@@ -156,6 +140,31 @@ func (c Config) shrink(t *testing.T, gen *rapid.Generator[*model.Scenario], seed
 		smallest.result = res
 	}
 	return smallest
+}
+
+// shrinkDraw has rapid draw the case of a seed and shrink it, as long as bad says that it
+// is still one. The last call that returned true had the smallest.
+func shrinkDraw(t *testing.T, gen *rapid.Generator[*model.Scenario], seed uint64, bad func(TB, *model.Scenario) bool) {
+	shrinking.Lock()
+	defer shrinking.Unlock()
+	for name, value := range map[string]string{"rapid.seed": fmt.Sprint(seed), "rapid.checks": "5", "rapid.nofailfile": "true", "rapid.failfile": "", "rapid.shrinktime": "10s"} {
+		f := flag.Lookup(name)
+		if f == nil {
+			return
+		}
+		defer f.Value.Set(f.Value.String())
+		f.Value.Set(value)
+	}
+	defer func() {
+		if r := recover(); r != nil && r != stop {
+			t.Logf("shrinking: %v\n%s", r, debug.Stack())
+		}
+	}()
+	rapid.Check(&quiet{t: t}, func(r *rapid.T) {
+		if bad(r, gen.Draw(r, "scenario")) {
+			r.Fatalf("still fails")
+		}
+	})
 }
 
 // stop ends a quiet test.

@@ -52,7 +52,7 @@ func (c Config) report(t TB, f *failure) string {
 	if f.properties[0] == "hang" {
 		verb = "can hang"
 	}
-	fmt.Fprintf(&b, "%s %s on %s (proof: %s, %d states)\n", title(f.scenario), verb, f.machine.name, f.result.Proof, f.result.States)
+	fmt.Fprintf(&b, "%s %s on %s (proof: %s)\n", title(f.scenario), verb, f.machine.name, f.result.Proof)
 	if f.drawn != "" {
 		fmt.Fprintf(&b, "%s\n", f.drawn)
 	}

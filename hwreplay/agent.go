@@ -80,11 +80,20 @@ func (x *run) record(a *runAgent, e event) {
 	if x.frozen.Load() {
 		return
 	}
-	e.ns = x.now() - x.begun
+	if e.ns == 0 {
+		e.ns = x.now() - x.begun
+	}
 	e.t.Agent, e.t.Buffer = a.id, a.buffer
 	a.log = append(a.log, e)
+	if a.plan.kind == sim.CPUStream && ends(e.t.Kind) {
+		a.pc.Store(e.t.Cmd + 1)
+	}
 	x.ticks.Add(1)
 }
+
+// ends reports whether a transition of that kind is the last one of its command; a test
+// may be.
+func ends(k sim.Kind) bool { return k == sim.KindRun || k == sim.KindLeave || k == sim.KindJoin }
 
 // runStream runs a CPU stream's tasks as they are handed over.
 func (x *run) runStream(a *runAgent) {
@@ -92,7 +101,7 @@ func (x *run) runStream(a *runAgent) {
 		if !x.spin(a, func() bool { return a.to.Load() > int32(i) }) || !x.exec(a, i) {
 			return
 		}
-		a.pc.Store(int32(i + 1))
+		a.pc.Store(int32(i + 1)) // again: see record
 	}
 }
 

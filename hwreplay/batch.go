@@ -2,6 +2,8 @@ package hwreplay
 
 import (
 	"math"
+	"math/rand/v2"
+	"time"
 
 	"github.com/fencesim/fencesim/kernels"
 	"github.com/fencesim/fencesim/model"
@@ -36,9 +38,9 @@ func (r *Runner) ops(a int32, c int) []Op {
 	q := r.layout.queues[a]
 	o := Op{Result: q.results[c], Order: kernels.BarrierAfter}
 	if at := q.calls[c]; at >= 0 {
-		ask := Op{Kind: OpStore, Store: model.StorePlain, At: at, Value: 1, Order: kernels.BarrierAfter, Result: at + 2*line}
-		o.Kind, o.At, o.Value, o.Order = OpWait, at+line, 1, kernels.BarrierBefore
-		return []Op{ask, o}
+		o.Kind, o.At, o.Value, o.Answer = OpCall, at, 1, at+line
+		o.Free = info.Op != model.OpCollective && info.Op != model.OpWait
+		return []Op{o}
 	}
 	switch info.Op {
 	case model.OpKernel:
@@ -63,7 +65,7 @@ func (r *Runner) ops(a int32, c int) []Op {
 	case model.OpSignal:
 		o.Kind, o.Store, o.At, o.Value = OpStore, model.StoreMax, r.layout.events[info.Object], info.Value
 	case model.OpAwait:
-		o.Kind, o.At, o.Value, o.Order = OpWait, r.layout.events[info.Object], info.Value, kernels.BarrierBefore
+		o.Kind, o.At, o.Value, o.Order, o.Free = OpWait, r.layout.events[info.Object], info.Value, kernels.BarrierBefore, true
 	default:
 		return nil
 	}
@@ -92,10 +94,16 @@ func (p *Plan) sectionEnd(q *model.Queue, info []sim.CommandInfo, pc, hi int) in
 
 // batch builds the device's form of commands lo to hi of a queue, its buffer b. What
 // stands behind a command that fails never runs.
-func (r *Runner) batch(a int32, b, lo, hi int) *Batch {
+func (x *run) batch(a int32, b, lo, hi int) *Batch {
+	r := x.Runner
 	ag := &r.plan.agents[a]
 	q := r.layout.queues[a]
 	out := &Batch{Control: q.controlOf(b), Start: q.startOf(b), Finish: q.finishOf(b)}
+	if most := r.config.Stagger; most > 0 {
+		rng := rand.New(rand.NewPCG(r.config.Seed, uint64(a)<<32|uint64(b)))
+		wait := Op{Kind: OpCompute, Duration: time.Duration(rng.Int64N(int64(most)))}
+		out.Sections = append(out.Sections, []Chain{{Ops: []Op{wait}}})
+	}
 	queue := &r.plan.ranks[ag.rank].program.Queues[ag.index]
 	for pc := lo; pc < hi; {
 		end := r.plan.sectionEnd(queue, ag.info, pc, hi)

@@ -47,7 +47,7 @@ type Comparison struct {
 }
 
 // compareBound is how many transitions a comparison tries for each that it has to place.
-const compareBound = 60
+const compareBound = 4
 
 // Compare holds an outcome against a machine: it looks for a run of package sim that
 // makes the recorded transitions, each agent's in its own order, and ends as the outcome
@@ -55,11 +55,90 @@ const compareBound = 60
 // enabled, and goes back when that leads nowhere. y is the plan's System or one of the
 // same schedules on another machine.
 func Compare(y *sim.System, out *Outcome) Comparison {
+	// What a throttle's test has read says between which ends of others it stands. Nearly
+	// always that leads straight to a run; where it does not, anything goes.
+	if c := newComparison(y, out); c.orderTests() {
+		if r := c.search(); r.Model == Allowed {
+			return r
+		}
+	}
+	return newComparison(y, out).search()
+}
+
+func newComparison(y *sim.System, out *Outcome) *comparison {
 	c := &comparison{y: y, out: out, at: make([]int, len(out.chains)), s: y.Initial(), dead: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	for _, l := range out.chains {
 		c.total += len(l)
 	}
-	return c.search()
+	return c
+}
+
+// place is one event: its chain and its position there.
+type place struct{ chain, at int }
+
+// orderTests notes for every throttle test the ends that it has seen as before it, and the
+// next ones as behind it. It reports whether there is any test.
+func (c *comparison) orderTests() bool {
+	first := map[int32]int{}
+	for i, l := range c.out.chains {
+		for k := range l {
+			if l[k].seen != nil {
+				first[l[k].t.Agent] = i
+			}
+		}
+	}
+	if len(first) == 0 {
+		return false
+	}
+	c.before = map[place][]place{}
+	// The ends of each agent that comes behind a main thread: its queues and streams.
+	ends := map[int32][]place{}
+	for i, l := range c.out.chains {
+		for k := range l {
+			e := &l[k]
+			if e.t.Kind == sim.KindVisible {
+				continue
+			}
+			switch c.y.AgentKindOf(e.t.Agent) {
+			case sim.Queue:
+				if e.t.Kind == sim.KindFinish || e.t.Kind == sim.KindKill {
+					ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
+				}
+			case sim.CPUStream:
+				if e.t.Kind == sim.KindRun || e.t.Kind == sim.KindLeave || e.t.Kind == sim.KindJoin {
+					ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
+				}
+			}
+		}
+	}
+	for agent, i := range first {
+		for k := range c.out.chains[i] {
+			e := &c.out.chains[i][k]
+			for j, n := range e.seen {
+				list := ends[agent+1+int32(j)]
+				if n > 0 && n <= len(list) {
+					c.before[place{i, k}] = append(c.before[place{i, k}], list[n-1])
+				}
+				if n < len(list) {
+					c.before[list[n]] = append(c.before[list[n]], place{i, k})
+				}
+			}
+		}
+	}
+	return true
+}
+
+// held reports whether something that has to come first has not.
+func (c *comparison) held(chain int) bool {
+	if c.before == nil {
+		return false
+	}
+	for _, p := range c.before[place{chain, c.at[chain]}] {
+		if c.at[p.chain] <= p.at {
+			return true
+		}
+	}
+	return false
 }
 
 // comparison is one search. It walks forwards and back on one state and one position in
@@ -77,6 +156,8 @@ type comparison struct {
 	best  int
 	why   string
 	buf   []sim.Transition
+
+	before map[place][]place // by event: those that have to come first; nil: none
 }
 
 // placed is one recorded transition of the run so far, with the state before it.
@@ -150,7 +231,7 @@ func (c *comparison) forward(skip int) bool {
 	n := 0
 	for _, h := range heads {
 		t, ok := c.enabled(&c.out.chains[h.chain][c.at[h.chain]])
-		if !ok {
+		if !ok || c.held(h.chain) {
 			continue
 		}
 		if n++; n <= skip {

@@ -15,8 +15,9 @@ type Config struct {
 	Gap      time.Duration `json:"gap,omitempty"`      // between the halves of a guarded store
 	GiveUp   time.Duration `json:"give_up,omitempty"`  // spin limit: when a wait gives up; 0: 20 ms
 	Kill     time.Duration `json:"kill,omitempty"`     // watchdog: for how long a wait spins before its buffer is killed; 0: 100 ms
+	Stagger  time.Duration `json:"stagger,omitempty"`  // at most so long, drawn, before a buffer's first command
 	Spin     bool          `json:"spin,omitempty"`     // CPU waits never sleep: needs a core for each thread
-	Seed     uint64        `json:"seed,omitempty"`     // of what is drawn: the order of unordered stores
+	Seed     uint64        `json:"seed,omitempty"`     // of what is drawn: when unordered stores arrive, the stagger
 }
 
 func (c Config) normal() Config {

@@ -192,8 +192,9 @@ func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine,
 			note(fmt.Sprintf("%s, run %d", t.scenario.Name, i+1))
 		}
 		config.Seed++
-		// The gap between the halves of a guarded store varies, so that they interleave.
+		// Gaps and starts vary, so that what can interleave does.
 		config.Gap = time.Duration(i%5) * 2 * time.Microsecond
+		config.Stagger = time.Duration(i%3) * 20 * time.Microsecond
 		out, err := r.Run(config)
 		if err != nil {
 			return nil, err

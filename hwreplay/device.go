@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencesim/fencesim/kernels"
 	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
 )
 
 // ErrUnavailable is matched by the error of a backend that this machine does not have.
@@ -66,6 +67,7 @@ const (
 	OpCompute         // computes for Duration
 	OpCoherent        // makes an array visible to the CPU
 	OpStamp           // records the time
+	OpCall            // stores Value to the word At, then waits for it at Answer
 
 	OpMessageSend    // fills the payload with Value, then stores it to the word At
 	OpMessageReceive // waits for the word At, then compares the payload with Value
@@ -83,7 +85,10 @@ type Op struct {
 	Exact    bool
 	Order    kernels.Order
 	Duration time.Duration // compute: how long; wait: how long before it gives up; guarded: between its halves
-	Result   int
+	Result   int           // 0: none; only of a compute
+
+	Answer int  // call
+	Free   bool // takes no slot
 
 	Payload, Words int // messages: the payload's offset and length in words
 	Access         kernels.Access
@@ -140,14 +145,31 @@ func refuse(format string, args ...any) error {
 
 // imposeCommon refuses what no device can do.
 func imposeCommon(p *Plan) error {
+	if p.Machine.Slots > 0 {
+		for _, ag := range p.agents {
+			for _, c := range ag.info {
+				if ag.kind == sim.Queue && (c.Op == model.OpSend || c.Op == model.OpRecv) {
+					return refuse("slots with a %s in a command buffer", c.Op)
+				}
+			}
+		}
+	}
 	if p.Machine.Dispatch == model.Concurrent {
 		for _, ag := range p.agents {
 			for _, c := range ag.info {
-				if ag.queue == 0 && c.Op == model.OpFail && len(ag.info) > 1 {
+				if ag.kind == sim.Queue && c.Op == model.OpFail {
 					return refuse("dispatch concurrent with a command that fails")
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// parts are the two operations of a call, for devices that make it of a store and a wait.
+// The store's result has a place behind the answer.
+func (o *Op) parts() (ask, answer Op) {
+	ask = Op{Kind: OpStore, Store: model.StorePlain, At: o.At, Value: o.Value, Order: kernels.BarrierAfter, Result: o.Answer + line}
+	answer = Op{Kind: OpWait, At: o.Answer, Value: o.Value, Order: kernels.BarrierBefore, Result: o.Result}
+	return ask, answer
 }

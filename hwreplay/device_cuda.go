@@ -54,14 +54,18 @@ func (g *cudaDevice) Impose(p *Plan) error {
 	case m.Slots > 0 && m.Dispatch == model.Concurrent:
 		return refuse("slots with dispatch concurrent")
 	}
+	for a, ag := range p.agents {
+		for i, c := range ag.info {
+			if m.Slots > 0 && ag.kind == sim.Queue && p.called(int32(a), i) {
+				return refuse("slots with %s in a command buffer, which the CPU makes for the GPU", c.Op)
+			}
+		}
+	}
 	// The CPU and the GPU may not both read and write a word in one step: over PCIe such a
 	// step is atomic towards the other kernels only.
 	raised := map[int32]uint8{}
 	for _, ag := range p.agents {
 		for _, c := range ag.info {
-			if m.Slots > 0 && ag.kind == sim.Queue && (c.Op == model.OpCollective || c.Op == model.OpSend || c.Op == model.OpRecv) {
-				return refuse("slots with a %s in a command buffer", c.Op)
-			}
 			bit := uint8(1)
 			if ag.kind == sim.Queue {
 				bit = 2
@@ -331,7 +335,13 @@ var cudaStores = map[string]string{model.StorePlain: "update", model.StoreGuarde
 // op launches one operation.
 func (s *cudaSession) op(st *cuda.Stream, i int, b *Batch, o *Op) error {
 	k, grid := s.kernels[i], cuda.Grid{Shared: s.share}
-	control, result := s.memory.Ptr(b.Control), s.memory.Ptr(o.Result)
+	control, result := s.memory.Ptr(b.Control), cuda.DevicePtr(0)
+	if o.Result != 0 {
+		result = s.memory.Ptr(o.Result)
+	}
+	if o.Free {
+		grid.Shared = 0 // fits beside a block that holds its multiprocessor
+	}
 	switch o.Kind {
 	case OpStore:
 		args := []any{control, s.memory.Ptr(o.At), o.Value, uint32(o.Order)}
@@ -339,6 +349,9 @@ func (s *cudaSession) op(st *cuda.Stream, i int, b *Batch, o *Op) error {
 			args = append(args, uint64(o.Duration))
 		}
 		return st.Launch(k[cudaStores[o.Store]], grid, append(args, result)...)
+	case OpCall:
+		ask, answer := o.parts()
+		return errors.Join(s.op(st, i, b, &ask), s.op(st, i, b, &answer))
 	case OpWait:
 		budget := o.Duration
 		if budget == 0 {

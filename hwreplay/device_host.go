@@ -165,11 +165,13 @@ func (s *hostSession) end(at int, begin uint64, o kernels.Outcome, value, polls,
 func (h *hostLane) op(b *Batch, o *Op) {
 	s := h.s
 	control := s.memory.control(b.Control)
-	if !h.takeSlot(control) {
-		s.end(o.Result, s.now(), kernels.Killed, 0, 0, 0)
-		return
+	if !o.Free {
+		if !h.takeSlot(control) {
+			s.end(o.Result, s.now(), kernels.Killed, 0, 0, 0)
+			return
+		}
+		defer h.giveSlot()
 	}
-	defer h.giveSlot()
 	begin := s.now()
 	if control.Released() {
 		s.end(o.Result, begin, kernels.Killed, 0, 0, 0)
@@ -181,6 +183,8 @@ func (h *hostLane) op(b *Batch, o *Op) {
 		h.storeOp(word, o, begin, control)
 	case OpWait:
 		h.waitOp(word, o, begin, control)
+	case OpCall:
+		h.callOp(o, begin, control)
 	case OpCompute:
 		for time.Duration(s.now()-begin) < o.Duration {
 			if control.Released() {
@@ -261,6 +265,12 @@ func (h *hostLane) waitOp(word *uint32, o *Op, begin uint64, control *kernels.Co
 		}
 		return
 	}
+}
+
+func (h *hostLane) callOp(o *Op, begin uint64, control *kernels.Control) {
+	ask, answer := o.parts()
+	h.storeOp(h.s.memory.word(ask.At), &ask, begin, control)
+	h.waitOp(h.s.memory.word(answer.At), &answer, begin, control)
 }
 
 // takeSlot waits for a slot; false: the buffer was killed before.

@@ -227,13 +227,20 @@ func (s *metalSession) op(e *metal.Encoder, b *Batch, o *Op) {
 		e.SetWords(5, 0)
 		e.SetWords(6, metalSilence)
 		e.Dispatch(1, 1)
+	case OpCall:
+		ask, answer := o.parts()
+		s.op(e, b, &ask)
+		e.Barrier()
+		s.op(e, b, &answer)
 	case OpCompute:
 		e.SetPipeline(s.kernels["work"])
 		e.SetBuffer(0, s.scratch, 0)
 		e.SetWords(1, 1)
 		e.SetWords(2, uint32(min(o.Duration/time.Microsecond*metalRounds, kernels.MetalRoundsMax)))
 		e.Dispatch(1, 1)
-		s.said(e, o)
+		if o.Result != 0 {
+			s.said(e, o)
+		}
 	case OpCoherent:
 		e.SetPipeline(s.kernels["coherent"])
 		e.SetBuffer(0, s.scratch, 0)

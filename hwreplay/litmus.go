@@ -46,6 +46,7 @@ func litmus(q *ConformRequest, d Device, note func(string)) ([]LitmusRow, error)
 	if runs == 0 {
 		runs = 200
 	}
+	runs *= 10 // messages are short
 	var rows []LitmusRow
 	for _, toCPU := range []bool{true, false} {
 		for _, o := range kernels.Orders() {

@@ -114,10 +114,8 @@ func (x *run) encode(a *runAgent, rk *runRank, st *model.Step, t sim.Transition)
 	if q.source.Forced[q.open] > st.N {
 		return x.take(a, t, func() bool { x.encoded(rk, q, st.N); return true })
 	}
-	if x.full(rk, q) { // the operation is encoded, its commit blocks
-		if !x.take(a, t, always) || !x.room(a, rk, q) {
-			return false
-		}
+	if !x.room(a, rk, q) {
+		return false
 	}
 	return x.take(a, t, func() bool {
 		x.encoded(rk, q, st.N)
@@ -132,57 +130,65 @@ func (x *run) encode(a *runAgent, rk *runRank, st *model.Step, t sim.Transition)
 // an active task has ended; an imposed choice says which.
 func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Transition) bool {
 	choice := x.plan.Choices[a.rank]
-	active, ended := x.active(rk)
-	blocks := active > int(st.N)
+	past, imposed := 0, false
 	if choice != nil {
-		ended, blocks = choice.Blocks[i], false
-		if _, blocks = choice.Blocks[i]; !blocks && !x.spin(a, func() bool { n, _ := x.active(rk); return n <= int(st.N) }) {
-			return false
+		past, imposed = choice.Blocks[i]
+	}
+	active, blocks, seen, at := 0, false, []int(nil), int64(0)
+	ready := x.spin(a, func() bool {
+		at = x.now() - x.begun
+		active, _, seen = x.active(rk)
+		blocks = active > int(st.N)
+		switch {
+		case choice != nil && !imposed:
+			return !blocks // it passes, as soon as the device lets it
+		case imposed:
+			blocks = true
 		}
+		return !blocks || !x.anyFull(rk, i)
+	})
+	if !ready {
+		return false
 	}
 	if !blocks {
-		return x.takeEvent(a, event{t: t, test: uncontested}, always)
+		return x.takeEvent(a, event{t: t, test: uncontested, seen: seen}, always)
 	}
-	test := contested
-	for _, q := range rk.queues {
-		if !rk.plan.program.FromGraph || q.source.FirstUse > i {
-			continue
-		}
-		if x.full(rk, q) {
-			x.blockedAt(a, t, test)
-			test = untested
-			if !x.room(a, rk, q) {
-				return false
-			}
-		}
-		rk.mu.Lock()
-		if !x.over(a) {
-			q.commit(q.encoded, false)
-		}
-		rk.mu.Unlock()
+	block := active > 1 || imposed
+	if !x.takeEvent(a, event{ns: at, t: t, test: contested, seen: seen}, func() bool { x.commitOpen(rk, i); return true }) {
+		return false
 	}
-	if choice == nil {
-		// What was active at the test counts: an end since then has to let it go on.
-		if active <= 1 {
-			return x.take(a, t, always)
-		}
+	if !block {
+		return true
 	}
-	x.blockedAt(a, t, test)
-	goesOn := func() bool { n, _ := x.active(rk); return n < active }
-	if choice != nil {
-		goesOn = func() bool { _, n := x.active(rk); return n > ended }
-	}
-	return x.spin(a, goesOn) && x.take(a, t, always)
+	return x.spin(a, func() bool {
+		n, ended, _ := x.active(rk)
+		return imposed && ended > past || !imposed && n < active
+	}) && x.take(a, t, always)
 }
 
-// blockedAt records the first half of a step that blocks in its middle.
-func (x *run) blockedAt(a *runAgent, t sim.Transition, test throttleTest) {
-	rk := x.ranks[a.rank]
-	rk.life.RLock()
-	defer rk.life.RUnlock()
-	if !x.over(a) {
-		x.record(a, event{t: t, test: test})
+// commitOpen commits every open buffer of a rank whose schedule comes from a graph, even
+// empty ones.
+func (x *run) commitOpen(rk *runRank, step int) {
+	if !rk.plan.program.FromGraph {
+		return
 	}
+	rk.mu.Lock()
+	defer rk.mu.Unlock()
+	for _, q := range rk.queues {
+		if q.source.FirstUse <= step {
+			q.commit(q.encoded, false)
+		}
+	}
+}
+
+// anyFull reports whether a commit of the open buffers would block.
+func (x *run) anyFull(rk *runRank, step int) bool {
+	for _, q := range rk.queues {
+		if rk.plan.program.FromGraph && q.source.FirstUse <= step && x.full(rk, q) {
+			return true
+		}
+	}
+	return false
 }
 
 // synchronized reports whether a queue or stream has done all that it was given.

@@ -95,7 +95,6 @@ func NewPlan(programs []*model.Schedule, m model.Machine) *Plan {
 				}
 			}
 		}
-		rk.gpuFence, rk.cpuFence = p.firstUpdated(rk.queues), p.firstUpdated(rk.streams)
 		p.ranks = append(p.ranks, rk)
 	}
 	for i := range p.agents {
@@ -105,6 +104,10 @@ func NewPlan(programs []*model.Schedule, m model.Machine) *Plan {
 		p.fences = append(p.fences, fencePlan{rank: p.rankOfFence(f), name: y.FenceName(f), initial: y.FenceInitial(f)})
 	}
 	p.events = y.NumEvents()
+	for r := range p.ranks {
+		rk := &p.ranks[r]
+		rk.gpuFence, rk.cpuFence = p.firstUpdated(r, rk.queues), p.firstUpdated(r, rk.streams)
+	}
 	return p
 }
 
@@ -155,13 +158,13 @@ func (p *Plan) resolve(ag *agentPlan, groups map[string]int) {
 	}
 }
 
-// firstUpdated is the first fence that the first of the agents updates, or -1.
-func (p *Plan) firstUpdated(agents []int32) int32 {
+// firstUpdated is the first fence of rank r that the first of the agents updates, or -1.
+func (p *Plan) firstUpdated(r int, agents []int32) int32 {
 	if len(agents) == 0 {
 		return -1
 	}
 	for _, c := range p.agents[agents[0]].info {
-		if c.Op == model.OpUpdate || c.Op == model.OpRelease {
+		if (c.Op == model.OpUpdate || c.Op == model.OpRelease) && p.fences[c.Object].rank == r {
 			return c.Object
 		}
 	}

@@ -210,12 +210,15 @@ func (x *run) poll(rk *runRank) {
 	}
 }
 
-// active is package sim's number of active tasks of a rank, and how many counted ones
-// have ended.
-func (x *run) active(rk *runRank) (active, ended int) {
+// active is package sim's number of active tasks of a rank, how many counted ones have
+// ended, and what it was read from: the buffers finished of each queue and the tasks done
+// of each stream.
+func (x *run) active(rk *runRank) (active, ended int, seen []int) {
+	seen = make([]int, 0, 4)
 	rk.mu.Lock()
 	x.poll(rk)
 	for _, q := range rk.queues {
+		seen = append(seen, len(q.buffers)-q.unfinished())
 		for _, b := range q.buffers {
 			if !b.finished && (b.counted || !rk.plan.program.FromGraph) {
 				active++
@@ -227,6 +230,7 @@ func (x *run) active(rk *runRank) (active, ended int) {
 	for i, a := range rk.plan.streams {
 		st, counted := x.agents[a], rk.plan.counted[i]
 		pc, to := st.pc.Load(), st.to.Load()
+		seen = append(seen, int(pc))
 		active += int(counted[to] - counted[pc])
 		for t := range pc {
 			if counted[t+1] > counted[t] {
@@ -234,7 +238,7 @@ func (x *run) active(rk *runRank) (active, ended int) {
 			}
 		}
 	}
-	return active, ended
+	return active, ended, seen
 }
 
 // running reports whether some wait of a submitted buffer spins.

@@ -16,6 +16,7 @@ type event struct {
 	t    sim.Transition
 	test throttleTest
 	text string // visible: sim's words
+	seen []int  // throttle tests: finished buffers of each queue and tasks done of each stream
 }
 
 // throttleTest is what a throttle step found.
@@ -149,7 +150,13 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 		return []event{{ns: last, t: at(sim.KindRun)}}, true
 	}
 	var out []event
+	res := x.m.result(x.layout.queues[q.agent].results[c]).Load()
+	begin, end := x.gpuTime(rank, res.Begin), x.gpuTime(rank, res.End)
+	slots := x.plan.Machine.Slots > 0
 	if x.layout.queues[q.agent].calls[c] >= 0 {
+		if slots && op == model.OpWait && tookSlot(res) {
+			out = append(out, event{ns: begin, t: at(sim.KindTake)})
+		}
 		for _, a := range b.callers {
 			for _, e := range a.log {
 				if int(e.t.Cmd) == c {
@@ -157,13 +164,9 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 				}
 			}
 		}
-		res := x.m.result(x.layout.queues[q.agent].results[c]).Load()
 		return out, res.Outcome == kernels.Passed
 	}
-	res := x.m.result(x.layout.queues[q.agent].results[c]).Load()
-	begin, end := x.gpuTime(rank, res.Begin), x.gpuTime(rank, res.End)
-	slots := x.plan.Machine.Slots > 0
-	if op == model.OpWait && slots && res.Outcome != kernels.NotBegun && !(res.Outcome == kernels.Killed && res.Polls == 0) {
+	if slots && op == model.OpWait && tookSlot(res) {
 		out = append(out, event{ns: begin, t: at(sim.KindTake)})
 	}
 	switch res.Outcome {
@@ -177,6 +180,11 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 		return append(out, event{ns: end, t: at(sim.KindGiveUp)}), true
 	}
 	return out, false
+}
+
+// tookSlot reports whether a wait has got as far as to poll.
+func tookSlot(r kernels.Result) bool {
+	return r.Outcome != kernels.NotBegun && !(r.Outcome == kernels.Killed && r.Polls == 0)
 }
 
 // words turns chains into a recording, in the order of time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,13 +53,9 @@ func NewRunner(p *Plan, d Device) (*Runner, error) {
 	}
 	r := &Runner{plan: p, device: d, session: s, layout: l, base: time.Now()}
 	runners.Store(r, true)
-	for i := range p.ranks {
-		c, err := r.measure(i)
-		if err != nil {
-			r.Close()
-			return nil, err
-		}
-		r.offset = append(r.offset, c)
+	if err := r.clocks(); err != nil {
+		r.Close()
+		return nil, err
 	}
 	return r, nil
 }
@@ -82,13 +79,26 @@ func (r *Runner) now() int64 { return time.Since(r.base).Nanoseconds() }
 
 func (r *Runner) memory() region { return region{r.session.Memory(), r.layout.bytes} }
 
+// clocks measures the clock of every rank's device. Clocks drift, so each run does it.
+func (r *Runner) clocks() error {
+	r.offset = r.offset[:0]
+	for i := range r.plan.ranks {
+		c, err := r.measure(i)
+		if err != nil {
+			return err
+		}
+		r.offset = append(r.offset, c)
+	}
+	return nil
+}
+
 // measure finds the offset of the clock of rank i's device: a wait's last poll lies
 // between the store that satisfies it and the moment its result is seen.
 func (r *Runner) measure(i int) (clock, error) {
 	m := r.memory()
 	at := r.layout.probe
 	low, high := int64(-1<<62), int64(1<<62)
-	for range 20 {
+	for range 8 {
 		clear := r.probe(i, Op{Kind: OpWait, At: at, Value: 1, Order: kernels.BarrierBefore, Result: at + line, Duration: time.Second})
 		if err := clear(); err != nil {
 			return clock{}, err
@@ -149,12 +159,16 @@ func (r *Runner) usable() error {
 	return nil
 }
 
-// until polls a condition for two seconds at most.
+// until polls a condition for two seconds at most, at first without a pause.
 func until(what string, f func() bool) error {
-	var p pause
-	for start := time.Now(); !f(); p.wait() {
-		if time.Since(start) > 2*time.Second {
+	for start := time.Now(); !f(); {
+		switch spent := time.Since(start); {
+		case spent > 2*time.Second:
 			return fmt.Errorf("%s: not within 2 s", what)
+		case spent > 2*time.Millisecond:
+			time.Sleep(50 * time.Microsecond)
+		case spent > 100*time.Microsecond:
+			runtime.Gosched()
 		}
 	}
 	return nil
@@ -222,6 +236,9 @@ func (r *Runner) Run(c Config) (*Outcome, error) {
 	r.config = c.normal()
 	if r.stopped.Load() {
 		return nil, ErrStopped
+	}
+	if err := r.clocks(); err != nil {
+		return nil, err
 	}
 	x := r.prepare()
 	x.launch()

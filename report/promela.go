@@ -298,7 +298,7 @@ func (p *promela) write(b *bytes.Buffer) {
 	}
 	p.writeMemory(&bodies)
 	for _, g := range p.globals {
-		text, comment, found := cutComment(g)
+		text, comment, found := cutPromelaComment(g)
 		fmt.Fprintf(b, "%s;", text)
 		if found {
 			fmt.Fprintf(b, " %s", comment)

@@ -10,8 +10,8 @@ import (
 	"github.com/fencesim/fencesim/sim"
 )
 
-// statement is one step of a process: executable when all of guard hold, doing all of do.
-func statement(guard, do []string) string {
+// promelaStep is one step of a process: executable when all of guard hold, doing all of do.
+func promelaStep(guard, do []string) string {
 	switch {
 	case len(guard)+len(do) == 0:
 		return "skip"
@@ -38,7 +38,7 @@ func (m *promelaMove) rendezvous(guard []string) string {
 		return id + m.message
 	}
 	if m.message[0] == '!' {
-		return id + m.message + "; " + statement(nil, m.do)
+		return id + m.message + "; " + promelaStep(nil, m.do)
 	}
 	return "atomic { " + id + m.message + " -> " + strings.Join(m.do, "; ") + " }"
 }
@@ -47,7 +47,7 @@ func (m *promelaMove) text() string {
 	if m.channel != "" {
 		return m.rendezvous(m.guard)
 	}
-	return statement(m.guard, m.do)
+	return promelaStep(m.guard, m.do)
 }
 
 // promelaPlace is where a process stands: what it may do there and where that leads.
@@ -68,15 +68,18 @@ func writePlaces(b *bytes.Buffer, places []promelaPlace) {
 			aimed[w.to] = true
 		}
 	}
-	for _, pl := range places {
-		if pl.label != "" && aimed[pl.label] {
+	for i, pl := range places {
+		named := pl.label != "" && aimed[pl.label]
+		if named {
 			fmt.Fprintf(b, "%s:\n", pl.label)
 		}
 		if pl.comment != "" {
 			fmt.Fprintf(b, "\t%s\n", promelaComment(pl.comment))
 		}
-		if len(pl.ways) == 1 && pl.ways[0].to == "" {
-			fmt.Fprintf(b, "\t%s;\n", pl.ways[0].text)
+		// Spin takes a label on a d_step, or the break of a loop before it, for a jump into it.
+		jumped := named || i > 0 && strings.HasPrefix(places[i-1].ways[0].text, "do")
+		if w := pl.ways[0]; len(pl.ways) == 1 && w.to == "" && !(jumped && strings.HasPrefix(w.text, "d_step")) {
+			fmt.Fprintf(b, "\t%s;\n", w.text)
 			continue
 		}
 		b.WriteString("\tif\n")
@@ -104,8 +107,8 @@ func (p *promela) process(b *bytes.Buffer, a int32, suffix string, locals []stri
 	b.WriteString("end_of_all:\n\tfalse\n}\n")
 }
 
-// theEnd is the label of the end of a process.
-const theEnd = "end_of_all"
+// promelaEnd is the label of the end of a process.
+const promelaEnd = "end_of_all"
 
 func (p *promela) agentWords(a int32) string {
 	words, _ := p.bare(p.y.AgentName(a))
@@ -156,10 +159,10 @@ func (p *promela) writeAgent(b *bytes.Buffer, agent int32) {
 // mortal adds to the ways of a place of a CPU agent that its process may have ended.
 func (a *promelaActor) mortal(pl promelaPlace) promelaPlace {
 	dead := a.ranks[a.rank].dead
-	if dead == "" {
+	if dead == "" || a.gpu() {
 		return pl
 	}
-	pl.ways = append(pl.ways, promelaWay{"(" + dead + ")", theEnd})
+	pl.ways = append(pl.ways, promelaWay{"(" + dead + ")", promelaEnd})
 	return pl
 }
 
@@ -219,9 +222,9 @@ func (a *promelaActor) command(i int, guard, after []string) []promelaPlace {
 	return places
 }
 
-// link leads the ways that go to mark to the first place of the next list, or to after
+// linkPlaces leads the ways that go to mark to the first place of the next list, or to after
 // behind the last one.
-func link(lists [][]promelaPlace, mark, after string) []promelaPlace {
+func linkPlaces(lists [][]promelaPlace, mark, after string) []promelaPlace {
 	var out []promelaPlace
 	for i, l := range lists {
 		for k := range l {
@@ -256,7 +259,7 @@ func (a *promelaActor) stream() []promelaPlace {
 		}
 		lists = append(lists, a.command(i, guard, after))
 	}
-	return link(lists, "behind_", theEnd)
+	return linkPlaces(lists, "behind_", promelaEnd)
 }
 
 // handler gives the places of a completion handler.
@@ -270,7 +273,7 @@ func (a *promelaActor) handler() []promelaPlace {
 		}
 		lists = append(lists, a.command(i, guard, nil))
 	}
-	return link(lists, "behind_", theEnd)
+	return linkPlaces(lists, "behind_", promelaEnd)
 }
 
 // handled is the buffer that a completion handler belongs to.
@@ -355,9 +358,9 @@ func (a *promelaActor) main() []promelaPlace {
 		}
 		guard = append(guard, a.alive()...)
 		lists = append(lists, []promelaPlace{a.mortal(promelaPlace{label: fmt.Sprintf("at_%d_0", i),
-			comment: a.y.StepText(int(a.rank), i), ways: []promelaWay{{text: statement(guard, do)}}})})
+			comment: a.y.StepText(int(a.rank), i), ways: []promelaWay{{text: promelaStep(guard, do)}}})})
 	}
-	return link(lists, "behind_", theEnd)
+	return linkPlaces(lists, "behind_", promelaEnd)
 }
 
 // throttle is the test of the active tasks and, when there are too many, the block.
@@ -376,10 +379,10 @@ func (a *promelaActor) throttle(i, limit int) []promelaPlace {
 	alive := a.alive()
 	return []promelaPlace{
 		a.mortal(promelaPlace{label: fmt.Sprintf("at_%d_0", i), comment: a.y.StepText(int(a.rank), i), ways: []promelaWay{
-			{statement(append(alive, fmt.Sprintf("%s > %d", active, most)), []string{"fewer = " + active}), ""},
-			{statement(append(alive, fmt.Sprintf("%s <= %d", active, most)), nil), fmt.Sprintf("behind_%d", i)},
+			{promelaStep(append(alive, fmt.Sprintf("%s > %d", active, most)), []string{"fewer = " + active}), ""},
+			{promelaStep(append(alive, fmt.Sprintf("%s <= %d", active, most)), nil), fmt.Sprintf("behind_%d", i)},
 		}}),
 		a.mortal(promelaPlace{label: fmt.Sprintf("at_%d_1", i), ways: []promelaWay{
-			{statement(append(alive, active+" < fewer"), []string{"fewer = 0"}), ""}}}),
+			{promelaStep(append(alive, active+" < fewer"), []string{"fewer = 0"}), ""}}}),
 	}
 }

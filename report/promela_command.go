@@ -78,7 +78,7 @@ func (a *promelaActor) moves(i int) []promelaMove {
 	case model.OpKernel:
 		return one(free, append(a.reads(i), a.writes(i)...))
 	case model.OpUpdate, model.OpRelease:
-		if guarded(c, a.gpu()) {
+		if promelaGuarded(c, a.gpu()) {
 			view, v := a.view(c.Object), a.fences[c.Object].number(c.Value)
 			return []promelaMove{
 				{to: 1, guard: append(free, fmt.Sprintf("%s < %d", view, v))},

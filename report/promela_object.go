@@ -92,7 +92,7 @@ func promelaComment(text string) string {
 	return "/* " + strings.ReplaceAll(strings.ReplaceAll(text, "*/", "* /"), "/*", "/ *") + " */"
 }
 
-func cutComment(text string) (before, comment string, found bool) {
+func cutPromelaComment(text string) (before, comment string, found bool) {
 	if i := strings.Index(text, " /*"); i >= 0 {
 		return text[:i], text[i+1:], true
 	}
@@ -110,16 +110,16 @@ func (p *promela) bare(name string) (string, int32) {
 	return name, 0
 }
 
-// fenceUse is what the commands do to a fence.
-type fenceUse struct {
+// promelaUse is what the commands do to a fence.
+type promelaUse struct {
 	gpu, cpu bool // a wait of that side tests it
 	adds     uint64
 	values   []uint32
 	stores   [2][]promelaStore // of the CPU, of the GPU
 }
 
-func (p *promela) fenceUses() ([]fenceUse, error) {
-	uses := make([]fenceUse, p.y.NumFences())
+func (p *promela) fenceUses() ([]promelaUse, error) {
+	uses := make([]promelaUse, p.y.NumFences())
 	for i := range uses {
 		uses[i].values = append(uses[i].values, p.y.FenceInitial(int32(i)))
 	}
@@ -137,28 +137,28 @@ func (p *promela) fenceUses() ([]fenceUse, error) {
 				u.values = append(u.values, c.Value)
 			case model.OpUpdate, model.OpRelease, model.OpReset, model.OpAdd:
 				u := &uses[c.Object]
-				u.stores[b2i(gpu)] = append(u.stores[b2i(gpu)], promelaStore{agent: int32(a), cmd: int32(i)})
+				u.stores[promelaBit(gpu)] = append(u.stores[promelaBit(gpu)], promelaStore{agent: int32(a), cmd: int32(i)})
 				if c.Op == model.OpAdd {
 					u.adds += uint64(c.Value)
 				} else {
 					u.values = append(u.values, c.Value)
 				}
-				u.gpu = u.gpu || guarded(c, gpu)
+				u.gpu = u.gpu || promelaGuarded(c, gpu)
 			}
 		}
 	}
 	return uses, nil
 }
 
-func b2i(b bool) int {
+func promelaBit(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// guarded reports whether a store reads before it stores.
-func guarded(c *sim.CommandInfo, gpu bool) bool {
+// promelaGuarded reports whether a store reads before it stores.
+func promelaGuarded(c *sim.CommandInfo, gpu bool) bool {
 	return gpu && c.Store == model.StoreGuarded && (c.Op == model.OpUpdate || c.Op == model.OpRelease)
 }
 

@@ -20,19 +20,19 @@ func (a *promelaActor) writeQueue(b *bytes.Buffer) {
 			}
 		}
 		if len(lists) > 0 {
-			a.process(b, a.agent, "", a.bufferLocals(), link(lists, nextBuffer, theEnd))
+			a.process(b, a.agent, "", a.bufferLocals(), linkPlaces(lists, promelaLeave, promelaEnd))
 		}
 		return
 	}
 	for i := range q.src.Ends {
 		if places := a.buffer(i); len(places) > 0 {
-			a.process(b, a.agent, fmt.Sprintf("_%d", i), a.bufferLocals(), link([][]promelaPlace{places}, nextBuffer, theEnd))
+			a.process(b, a.agent, fmt.Sprintf("_%d", i), a.bufferLocals(), linkPlaces([][]promelaPlace{places}, promelaLeave, promelaEnd))
 		}
 	}
 }
 
-// nextBuffer leads out of a buffer.
-const nextBuffer = "leave_the_buffer"
+// promelaLeave leads out of a buffer.
+const promelaLeave = "leave_the_buffer"
 
 func (a *promelaActor) concurrent() bool { return a.m.Dispatch == model.Concurrent }
 
@@ -70,7 +70,7 @@ func (a *promelaActor) buffer(i int) []promelaPlace {
 	start := promelaPlace{label: fmt.Sprintf("buffer_%d", i), comment: fmt.Sprintf("buffer %d", i)}
 	uncommitted := fmt.Sprintf("%s <= %d", q.committed, i)
 	if rk.dead != "" { // what was not committed when the process ended does not count
-		start.ways = append(start.ways, promelaWay{fmt.Sprintf("(%s && %s)", rk.dead, uncommitted), theEnd})
+		start.ways = append(start.ways, promelaWay{fmt.Sprintf("(%s && %s)", rk.dead, uncommitted), promelaEnd})
 	}
 	if i >= q.total {
 		if i > q.total && a.m.Buffers != model.Overlap {
@@ -85,7 +85,7 @@ func (a *promelaActor) buffer(i int) []promelaPlace {
 	guard, do := a.startGuard(i)
 	var places []promelaPlace
 	if q.starts || hi == lo || i == 0 && len(guard) > 0 || a.concurrent() {
-		start.ways = append(start.ways, promelaWay{statement(guard, do), ""})
+		start.ways = append(start.ways, promelaWay{promelaStep(guard, do), ""})
 		places = append(places, start)
 	}
 	if a.concurrent() {
@@ -211,7 +211,7 @@ func (a *promelaActor) killed() []string {
 	return nil
 }
 
-func holdsSlot(op model.Op) bool {
+func promelaHolds(op model.Op) bool {
 	return op == model.OpWait || op == model.OpCollective || op == model.OpSend || op == model.OpRecv
 }
 
@@ -234,13 +234,13 @@ func (a *promelaActor) commands(i int) []promelaPlace {
 		lists = append(lists, l)
 	}
 	if q.finishes || lo == hi {
-		finish := promelaPlace{label: fmt.Sprintf("finish_%d", i), ways: []promelaWay{{statement(nil, end), ""}}}
+		finish := promelaPlace{label: fmt.Sprintf("finish_%d", i), ways: []promelaWay{{promelaStep(nil, end), ""}}}
 		if g := a.killGuard(""); g != nil {
-			finish.ways = append(finish.ways, promelaWay{statement(g, append(a.killed(), end...)), nextBuffer})
+			finish.ways = append(finish.ways, promelaWay{promelaStep(g, append(a.killed(), end...)), promelaLeave})
 		}
 		lists = append(lists, []promelaPlace{finish})
 	}
-	return link(lists, "behind_", nextBuffer)
+	return linkPlaces(lists, "behind_", promelaLeave)
 }
 
 // endings adds to a place of command j the ways in which its buffer ends there.
@@ -248,7 +248,7 @@ func (a *promelaActor) endings(j int, pl *promelaPlace, end []string) {
 	phase := 0
 	fmt.Sscanf(pl.label[strings.LastIndexByte(pl.label, '_')+1:], "%d", &phase)
 	var release []string
-	if c := &a.info[a.agent][j]; a.ranks[a.rank].used != "" && phase == 1 && holdsSlot(c.Op) {
+	if c := &a.info[a.agent][j]; a.ranks[a.rank].used != "" && phase == 1 && promelaHolds(c.Op) {
 		used := a.ranks[a.rank].used
 		release = []string{fmt.Sprintf("%s = %s - 1", used, used)}
 	}
@@ -257,11 +257,11 @@ func (a *promelaActor) endings(j int, pl *promelaPlace, end []string) {
 	}
 	for w := range pl.ways {
 		if strings.HasSuffix(pl.ways[w].to, fmt.Sprintf("_%d", moveAbandon)) {
-			pl.ways[w] = promelaWay{statement(nil, end), nextBuffer}
+			pl.ways[w] = promelaWay{promelaStep(nil, end), promelaLeave}
 		}
 	}
 	if g := a.killGuard(a.unsatisfied(j)); g != nil {
-		pl.ways = append(pl.ways, promelaWay{statement(g, slices.Concat(release, a.killed(), end)), nextBuffer})
+		pl.ways = append(pl.ways, promelaWay{promelaStep(g, slices.Concat(release, a.killed(), end)), promelaLeave})
 	}
 }
 
@@ -282,8 +282,8 @@ func (a *promelaActor) sections(i int) [][]int {
 	return out
 }
 
-// ended is the phase of a command of a section that has ended.
-const ended = 3
+// promelaEnded is the phase of a command of a section that has ended.
+const promelaEnded = 3
 
 // loop is a buffer under concurrent dispatch: any command of the open section may move, the
 // last one that ends opens the next section.
@@ -297,11 +297,11 @@ func (a *promelaActor) loop(i int) string {
 		var dog []string
 		for k, j := range list {
 			a.ordinal = func(int) string { return fmt.Sprintf("ord[%d]", k) }
-			if holdsSlot(a.info[a.agent][j].Op) {
+			if promelaHolds(a.info[a.agent][j].Op) {
 				held = append(held, fmt.Sprintf("(section == %d && ph[%d] == 1)", s, k))
 			}
 			if u := a.unsatisfied(j); u != "" {
-				dog = append(dog, fmt.Sprintf("ph[%d] != %d && %s", k, ended, u))
+				dog = append(dog, fmt.Sprintf("ph[%d] != %d && %s", k, promelaEnded, u))
 			}
 			options = append(options, a.sectionMoves(s, k, list)...)
 		}
@@ -333,15 +333,15 @@ func (a *promelaActor) loop(i int) string {
 		options[o] = strings.Replace(options[o], "ABANDON", strings.Join(slices.Concat(drop, end), "; "), 1)
 	}
 	if a.m.Watchdog == model.WatchdogAny {
-		options = append(options, statement([]string{"kind"}, slices.Concat(drop, a.killed(), end))+" -> break")
+		options = append(options, promelaStep([]string{"kind"}, slices.Concat(drop, a.killed(), end))+" -> break")
 	}
-	options = append(options, statement([]string{fmt.Sprintf("section == %d", len(sections))}, append([]string{"section = 0"}, end...))+" -> break")
+	options = append(options, promelaStep([]string{fmt.Sprintf("section == %d", len(sections))}, append([]string{"section = 0"}, end...))+" -> break")
 	return "do\n\t:: " + strings.Join(options, "\n\t:: ") + "\n\tod"
 }
 
 // ending is an option of the loop that leaves it, with a word for what it does.
 func (a *promelaActor) ending(guard []string, word string) string {
-	return statement(guard, []string{word}) + " -> break"
+	return promelaStep(guard, []string{word}) + " -> break"
 }
 
 // sectionMoves lists the moves of command list[k] of section s as options of the loop.
@@ -352,7 +352,7 @@ func (a *promelaActor) sectionMoves(s, k int, list []int) []string {
 		m.guard = append([]string{fmt.Sprintf("section == %d", s), fmt.Sprintf("ph[%d] == %d", k, m.from)}, m.guard...)
 		if a.info[a.agent][j].Op == model.OpSignal {
 			for e := range k {
-				m.guard = append(m.guard, fmt.Sprintf("ph[%d] == %d", e, ended))
+				m.guard = append(m.guard, fmt.Sprintf("ph[%d] == %d", e, promelaEnded))
 			}
 		}
 		switch m.to {
@@ -360,7 +360,7 @@ func (a *promelaActor) sectionMoves(s, k int, list []int) []string {
 			out = append(out, a.ending(m.guard, "ABANDON"))
 			continue
 		case moveDone:
-			m.do = append(slices.Clip(m.do), leaveSection(s, []int{k}, len(list))...)
+			m.do = append(slices.Clip(m.do), promelaSection(s, []int{k}, len(list))...)
 		default:
 			m.do = append(slices.Clip(m.do), fmt.Sprintf("ph[%d] = %d", k, m.to))
 		}
@@ -369,15 +369,15 @@ func (a *promelaActor) sectionMoves(s, k int, list []int) []string {
 	return out
 }
 
-// leaveSection marks commands of a section as ended; the last one opens the next section.
-func leaveSection(s int, ks []int, n int) []string {
+// promelaSection marks commands of a section as ended; the last one opens the next section.
+func promelaSection(s int, ks []int, n int) []string {
 	var do, all, reset []string
 	for k := range n {
 		reset = append(reset, fmt.Sprintf("ph[%d] = 0", k))
 		if slices.Contains(ks, k) {
-			do = append(do, fmt.Sprintf("ph[%d] = %d", k, ended))
+			do = append(do, fmt.Sprintf("ph[%d] = %d", k, promelaEnded))
 		} else {
-			all = append(all, fmt.Sprintf("ph[%d] == %d", k, ended))
+			all = append(all, fmt.Sprintf("ph[%d] == %d", k, promelaEnded))
 		}
 	}
 	reset = append(reset, fmt.Sprintf("section = %d", s+1))
@@ -402,8 +402,8 @@ func (a *promelaActor) selfMeeting(s, k, j, l, j2 int, list []int) string {
 		phase = 1
 		do = append(do, fmt.Sprintf("%s = %s - 2", used, used))
 	}
-	return statement([]string{fmt.Sprintf("section == %d", s), fmt.Sprintf("ph[%d] == %d", k, phase), fmt.Sprintf("ph[%d] == %d", l, phase)},
-		append(do, leaveSection(s, []int{k, l}, len(list))...))
+	return promelaStep([]string{fmt.Sprintf("section == %d", s), fmt.Sprintf("ph[%d] == %d", k, phase), fmt.Sprintf("ph[%d] == %d", l, phase)},
+		append(do, promelaSection(s, []int{k, l}, len(list))...))
 }
 
 // writeMemory writes the process of stores on their way, and of the end of kindness.
@@ -418,18 +418,18 @@ func (p *promela) writeMemory(b *bytes.Buffer) {
 			c := &p.info[s.agent][s.cmd]
 			do := p.applied(c, true, f.cpu)
 			if s.bit != "" {
-				options = append(options, statement([]string{s.bit}, append([]string{s.bit + " = 0"}, do...)))
+				options = append(options, promelaStep([]string{s.bit}, append([]string{s.bit + " = 0"}, do...)))
 				continue
 			}
 			sure := "kind"
 			if p.m.GPUToCPU.Mode == model.VisLag {
 				sure = "(kind || " + p.sure(p.queues[s.agent], int(c.Buffer)) + ")"
 			}
-			options = append(options, statement([]string{fmt.Sprintf("%s?[%d]", f.wayCPU, k+1), sure}, append([]string{fmt.Sprintf("%s?%d", f.wayCPU, k+1)}, do...)))
+			options = append(options, promelaStep([]string{fmt.Sprintf("%s?[%d]", f.wayCPU, k+1), sure}, append([]string{fmt.Sprintf("%s?%d", f.wayCPU, k+1)}, do...)))
 		}
 		for k, s := range f.toGPU {
 			c := &p.info[s.agent][s.cmd]
-			options = append(options, statement([]string{fmt.Sprintf("%s?[%d]", f.wayGPU, k+1), "kind"},
+			options = append(options, promelaStep([]string{fmt.Sprintf("%s?[%d]", f.wayGPU, k+1), "kind"},
 				append([]string{fmt.Sprintf("%s?%d", f.wayGPU, k+1)}, p.applied(c, false, f.gpu)...)))
 		}
 	}

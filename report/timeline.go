@@ -180,6 +180,7 @@ type timelineBuilder struct {
 	raises  map[raiseKey][]raise
 	events  map[int32]int // line by event
 	violate sim.Violations
+	remote  bool // some command names a fence of another rank
 }
 
 type waitKey struct {
@@ -215,6 +216,9 @@ func newTimelineBuilder(y *sim.System) *timelineBuilder {
 		for a := lo; a < hi; a++ {
 			b.agents[a] = b.lane(y.AgentName(a), kinds[y.AgentKindOf(a)], int(r))
 			b.cmds[a] = y.Commands(a)
+			for i := range b.cmds[a] {
+				b.remote = b.remote || b.cmds[a][i].Op != model.OpNone && y.Remote(a, int32(i))
+			}
 		}
 		b.memory = append(b.memory, b.lane(b.prefixed(int(r), "memory"), LaneMemory, int(r)))
 		b.dogs = append(b.dogs, -1)
@@ -281,10 +285,11 @@ func (b *timelineBuilder) laneOf(t sim.Transition) int {
 func (b *timelineBuilder) step(c int) {
 	y, tr, k := b.y, b.enabled[c], b.time
 	full := y.Describe(tr)
-	st := LaneStep{Lane: b.laneOf(tr), Kind: tr.Kind, Text: short(full), Full: full, Possible: tr.Possible, Choice: c, Buffer: -1}
+	st := LaneStep{Lane: b.laneOf(tr), Kind: tr.Kind, Full: full, Possible: tr.Possible, Choice: c, Buffer: -1}
 	if tr.Kind != sim.KindVisible && y.AgentKindOf(tr.Agent) == sim.Queue {
 		st.Buffer = int(tr.Buffer)
 	}
+	st.Text = brief(sim.TraceStep{Agent: b.t.Lanes[st.Lane].Name, Transition: full})
 	var info *sim.CommandInfo
 	switch tr.Kind {
 	case sim.KindVisible, sim.KindStep, sim.KindStart, sim.KindFinish, sim.KindKill:
@@ -301,7 +306,7 @@ func (b *timelineBuilder) step(c int) {
 	case sim.KindStep:
 		switch y.Step(tr).Kind {
 		case model.StepUpdate, model.StepTask, model.StepEnqueue, model.StepCommit:
-			b.views(int(y.RankOf(tr.Agent)), k)
+			b.handed(int(y.RankOf(tr.Agent)), k)
 		}
 	case sim.KindVisible:
 		b.arrive(tr, k)
@@ -414,6 +419,18 @@ func (b *timelineBuilder) views(r, source int) {
 		}
 		b.change(f, true, st.SeenByGPU, k, source)
 		b.change(f, false, st.SeenByCPU, k, source)
+	}
+}
+
+// handed records what rank r's main thread has handed over, which may schedule updates of
+// other ranks' fences.
+func (b *timelineBuilder) handed(r, k int) {
+	if !b.remote {
+		b.views(r, k)
+		return
+	}
+	for r := range b.fences {
+		b.views(r, k)
 	}
 }
 

@@ -105,7 +105,9 @@ func (b *waitBuilder) edges(x sim.Blocked) {
 // fence finds the stores that a wait needs: on their way, or not executed.
 func (b *waitBuilder) fence(from int, x sim.Blocked) {
 	name := b.y.FenceName(x.Fence)
-	enough := func(st sim.Store) bool { return st.Add || st.Value == x.Target || st.Value > x.Target && !isEqual(x.At) }
+	enough := func(st sim.Store) bool {
+		return st.Add || st.Value == x.Target || st.Value > x.Target && !isEqual(x.At)
+	}
 	var onWay []sim.Store
 	arrives := false
 	stores := b.y.Stores(b.s, x.Fence, x.GPU)

@@ -46,20 +46,31 @@ func (g *WaitGraph) SVG() string {
 		arcs = append(arcs, arc{e.From, e.To})
 		gap = max(gap, textWidth(e.Label, font-1)+40)
 	}
-	places, back, width, height := layered(sizes, arcs, min(gap, 260), 34)
-	below := 0
-	for _, b := range back {
-		if b {
+	places, back, width, height := layered(sizes, arcs, min(gap, 190), 34)
+	above, below := 0, 0
+	far := make([]bool, len(arcs)) // over a column between
+	for i, a := range arcs {
+		if back[i] {
 			below++
+			continue
 		}
+		p, q := places[a.From], places[a.To]
+		for _, o := range places {
+			far[i] = far[i] || o.X > p.X+p.W && o.X+o.W < q.X
+		}
+		above += bit(far[i])
 	}
-	const margin = 14
+	const margin, lift = 14, 26
+	for i := range places {
+		places[i].Y += above * lift
+	}
+	height += above * lift
 	total := height + 2*margin + below*34
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="waits" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="%s" viewBox="0 0 %d %d" width="%d" height="%d">`,
 		html.EscapeString(g.Words()), width+2*margin, total, width+2*margin, total)
 	b.WriteString(`<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="head"/></marker><marker id="head-cycle" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="head cycle"/></marker></defs>`)
-	lane := 0
+	lane, over := 0, 0
 	starts, ends := map[int]int{}, map[int]int{}
 	for i, e := range g.Edges {
 		p, q := places[e.From], places[e.To]
@@ -69,7 +80,15 @@ func (g *WaitGraph) SVG() string {
 		}
 		var d string
 		var lx, ly int
-		if back[i] {
+		switch {
+		case far[i]:
+			x1, y1 := margin+p.X+p.W/2, margin+p.Y
+			x2, y2 := margin+q.X+q.W/2, margin+q.Y-2
+			y := margin + 4 + over*lift
+			over++
+			d = fmt.Sprintf("M%d %dC%d %d %d %d %d %dL%d %dC%d %d %d %d %d %d", x1, y1, x1, y, x1, y, x1+20, y, x2-20, y, x2, y, x2, y, x2, y2)
+			lx, ly = (x1+x2)/2, y-4
+		case back[i]:
 			x1, y1 := margin+p.X+p.W/2+14, margin+p.Y+p.H
 			x2, y2 := margin+q.X+q.W/2-14, margin+q.Y+q.H+2
 			y := margin + height + 14 + lane*34
@@ -79,7 +98,7 @@ func (g *WaitGraph) SVG() string {
 			}
 			d = fmt.Sprintf("M%d %dC%d %d %d %d %d %dL%d %dC%d %d %d %d %d %d", x1, y1, x1, y, x1, y, min(x1, x1-20), y, max(x2, x2+20), y, x2, y, x2, y, x2, y2)
 			lx, ly = (x1+x2)/2, y-5
-		} else {
+		default:
 			starts[e.From]++
 			ends[e.To]++
 			x1, y1 := margin+p.X+p.W, margin+p.Y+min(p.H-8, 18*starts[e.From])
@@ -126,4 +145,15 @@ func (g *WaitGraph) Words() string {
 		return "nobody waits for anybody"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Loop says the cycle of waits, "" without one.
+func (g *WaitGraph) Loop() string {
+	var parts []string
+	for _, e := range g.Edges {
+		if e.InCycle {
+			parts = append(parts, fmt.Sprintf("%s waits for %s (%s)", g.Nodes[e.From].Name, g.Nodes[e.To].Name, e.Label))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -675,7 +675,7 @@ func (c *compiler) placeQueue(q *queue, throttles int) {
 				}
 			}
 		}
-		c.touches(q)
+		c.tracks(q)
 	}
 	if c.m.concurrent {
 		q.phases = make([]field, n)
@@ -685,28 +685,40 @@ func (c *compiler) placeQueue(q *queue, throttles int) {
 	}
 }
 
-// touches lists for each resource of a queue the commands that count for tracking:
-// arrays by their writes, fences by any use.
-func (c *compiler) touches(q *queue) {
+// tracks lists for each command of a queue the last earlier ones that tracking keeps it
+// behind: for every array that it reads or writes the last write, for its fence the last
+// use.
+func (c *compiler) tracks(q *queue) {
 	if !c.m.overlap || c.m.tracking == trackNone {
 		return
 	}
-	q.touch = map[int32][]int32{}
+	q.behind = make([][]int32, len(q.cmds))
+	write, use := map[int32]int32{}, map[int32]int32{}
 	for i := range q.cmds {
 		x := &q.cmds[i]
+		note := func(last map[int32]int32, k int32) {
+			if j, ok := last[k]; ok {
+				q.behind[i] = append(q.behind[i], j)
+			}
+		}
+		for _, r := range x.reads {
+			note(write, r.array)
+		}
+		if x.op == model.OpCoherent {
+			note(write, x.object)
+		}
 		for _, w := range x.writes {
-			k := resourceArray(w.array)
-			q.touch[k] = append(q.touch[k], int32(i))
+			note(write, w.array)
+		}
+		for _, w := range x.writes {
+			write[w.array] = int32(i)
 		}
 		if c.m.tracking == trackAll && x.src.Fence() {
-			k := resourceFence(x.object)
-			q.touch[k] = append(q.touch[k], int32(i))
+			note(use, x.object)
+			use[x.object] = int32(i)
 		}
 	}
 }
-
-func resourceArray(a int32) int32 { return 2 * a }
-func resourceFence(f int32) int32 { return 2*f + 1 }
 
 func (c *compiler) placeArray(i int32) {
 	a := &c.arrays[i]

@@ -215,57 +215,42 @@ func (y *System) canStart(s State, q *queue, b int32) bool {
 	if !y.m.overlap {
 		return true
 	}
-	unfinished := int32(0)
-	for a := q.fin.int(s); a < b; a++ {
-		if q.slot(a).status.get(s) == bufferFinished {
-			continue
+	if y.m.lookAhead > 0 {
+		unfinished := int32(0)
+		for a := q.fin.int(s); a < b; a++ {
+			unfinished += int32(b2i(q.slot(a).status.get(s) != bufferFinished))
 		}
-		unfinished++
-		if y.m.tracking != trackNone && y.tracked(s, q, a, b) {
+		if unfinished >= y.m.lookAhead {
 			return false
 		}
 	}
-	return y.m.lookAhead == 0 || unfinished < y.m.lookAhead
+	return y.m.tracking == trackNone || !y.tracked(s, q, b)
 }
 
-// tracked reports whether buffer b waits for the earlier buffer a of its queue: a writes
-// an array that b reads or writes, or (tracking all) both use one fence.
-func (y *System) tracked(s State, q *queue, a, b int32) bool {
-	alo, ahi := q.span(s, a)
+// tracked reports whether buffer b waits for an earlier unfinished buffer of its queue,
+// which writes an array that b reads or writes or (tracking all) uses a fence that b
+// uses. Only the last such command before b needs a look: the buffers of earlier ones have
+// finished before its buffer started.
+func (y *System) tracked(s State, q *queue, b int32) bool {
 	lo, hi := q.span(s, b)
+	first := q.fin.int(s)
+	base, _ := q.span(s, first)
 	for i := lo; i < hi; i++ {
-		x := &q.cmds[i]
-		for _, r := range x.reads {
-			if within(q.touch[resourceArray(r.array)], alo, ahi) {
-				return true
+		for _, d := range q.behind[i] {
+			if d >= lo || d < base {
+				continue
 			}
-		}
-		for _, w := range x.writes {
-			if within(q.touch[resourceArray(w.array)], alo, ahi) {
-				return true
+			for a := first; a < b; a++ {
+				if alo, ahi := q.span(s, a); d >= alo && d < ahi {
+					if q.slot(a).status.get(s) != bufferFinished {
+						return true
+					}
+					break
+				}
 			}
-		}
-		if x.op == model.OpCoherent && within(q.touch[resourceArray(x.object)], alo, ahi) {
-			return true
-		}
-		if y.m.tracking == trackAll && x.src.Fence() && within(q.touch[resourceFence(x.object)], alo, ahi) {
-			return true
 		}
 	}
 	return false
-}
-
-// within reports whether the ascending list has a member in [lo, hi).
-func within(list []int32, lo, hi int32) bool {
-	i, j := 0, len(list)
-	for i < j {
-		if m := (i + j) / 2; list[m] < lo {
-			i = m + 1
-		} else {
-			j = m
-		}
-	}
-	return i < len(list) && list[i] < hi
 }
 
 // position is the field of the position in started buffer b.

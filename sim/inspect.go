@@ -443,3 +443,29 @@ func (y *System) EnabledSilent(s State, r int32, buf []Transition) []Transition 
 	}
 	return buf
 }
+
+// Leads reports whether t brings command i of the queue of agent a closer: it starts or
+// runs the buffer that holds it, or makes its store visible.
+func (y *System) Leads(s State, t Transition, a, i int32) bool {
+	if t.Kind == KindVisible {
+		x := y.fences[t.Agent].toCPU.stores
+		if t.CPU {
+			return false
+		}
+		return x[t.Cmd].cmd.holder == a && x[t.Cmd].cmd.index == i
+	}
+	if t.Agent != a || t.Kind == KindFinish || t.Kind == KindKill {
+		return false
+	}
+	if !y.m.overlap {
+		return t.Kind != KindStart && t.Cmd == i
+	}
+	lo, hi := y.queues[y.agents[a].index].span(s, t.Buffer)
+	return i >= lo && i < hi
+}
+
+// Executed reports whether command i of agent a has run.
+func (y *System) Executed(s State, a, i int32) bool {
+	done, _, _ := y.standing(s, a, y.cmdAt(a, i))
+	return done
+}

@@ -158,7 +158,7 @@ type queue struct {
 	handler      []int32 // by buffer: handler or -1; nil without any
 	scheduledMax []uint32
 	kinds        opSet
-	touch        map[int32][]int32 // overlap: commands by resource, ascending
+	behind       [][]int32 // overlap: what each command is kept behind
 }
 
 // slot is the state of one unfinished buffer.

@@ -125,3 +125,36 @@ func (c *Checker) Run(ctx context.Context, args ...string) (Result, error) {
 	r.Complete = !bytes.Contains(out, []byte("Search not completed")) && !bytes.Contains(out, []byte("max search depth too small"))
 	return r, nil
 }
+
+// Decide compiles a model in folder dir and says whether it has invalid end states and
+// whether an assertion can fail. A search that found nothing and was cut short is an error.
+func Decide(ctx context.Context, dir string, model []byte) (invalid, asserted bool, err error) {
+	c, err := Compile(ctx, dir, model, "-O0", "-DSAFETY")
+	if err != nil {
+		return false, false, err
+	}
+	for _, ask := range []struct {
+		flag  string
+		found *bool
+	}{{"-A", &invalid}, {"-E", &asserted}} {
+		r, err := c.Run(ctx, ask.flag, "-m50000", "-w20")
+		if err != nil {
+			return false, false, err
+		}
+		if *ask.found = r.Errors > 0; !*ask.found && !r.Complete {
+			return false, false, fmt.Errorf("pan %s: the search was not completed", ask.flag)
+		}
+	}
+	return invalid, asserted, nil
+}
+
+// Required reports whether the environment variable FENCESIM_REQUIRE, all or a list with
+// commas, makes the absence of Spin a failure of the tests that compare with it.
+func Required(list string) bool {
+	for _, w := range strings.Split(list, ",") {
+		if w = strings.TrimSpace(w); w == "all" || w == "spin" {
+			return true
+		}
+	}
+	return false
+}

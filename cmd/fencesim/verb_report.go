@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencesim/fencesim/check"
+	"github.com/fencesim/fencesim/report"
+	"github.com/fencesim/fencesim/sim"
+)
+
+type reportFlags struct {
+	output string
+}
+
+func newReport(w *world) *cobra.Command {
+	v := &reportFlags{output: "report.html"}
+	c := &cobra.Command{
+		Use:   "report [RESULT|TRACE] [flags]",
+		Short: "write a page that shows a result or a trace",
+		Long: `report writes one HTML file that needs nothing else: the cause in a sentence, the counters,
+a lane for each agent over the steps with a cursor that shows the whole state, the cycle
+of waits, and the same schedule with the waits that should cure it.
+
+RESULT is what explore --json or --out wrote, TRACE what explore --out or replay --out
+wrote, - is standard input. A scenario, by file or name, is explored first.`,
+		Example: `  fencesim explore mlx-independent-reductions --out out
+  fencesim report out/result.json -o hang.html`,
+		Args: oneOf("result or trace"),
+		RunE: func(c *cobra.Command, args []string) error { return v.run(c.Context(), w, args[0]) },
+	}
+	c.Flags().StringVarP(&v.output, "output", "o", v.output, "the file to write; - is standard output")
+	c.ValidArgsFunction = completeScenario
+	return c
+}
+
+func (v *reportFlags) run(ctx context.Context, w *world, arg string) error {
+	in, err := w.openInput(ctx, "report", arg, true)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := report.HTML(ctx, &b, in); err != nil {
+		return usage("report: %s: %w", arg, err)
+	}
+	return w.save("report", v.output, b.Bytes())
+}
+
+// openInput reads a result, a trace or a scenario. A scenario is explored if its run is
+// needed.
+func (w *world) openInput(ctx context.Context, verb, arg string, run bool) (report.Input, error) {
+	const most = math.MaxInt32 // a trace may be longer than a scenario
+	file, src, err := w.read(arg, most)
+	if err != nil {
+		return report.Input{}, err
+	}
+	result, trace, err := readRun(file, src)
+	if err != nil {
+		return report.Input{}, err
+	}
+	scenario := src
+	switch {
+	case trace != nil:
+		scenario = trace.Scenario
+	case result != nil:
+		scenario = result.Source
+		if len(scenario) == 0 {
+			return report.Input{}, usage("%s: a result without its scenario", file)
+		}
+	}
+	name := file
+	if trace != nil || result != nil {
+		name += " (its scenario)"
+	}
+	sc, err := parseScenario(name, scenario)
+	if err != nil {
+		return report.Input{}, err
+	}
+	if trace == nil && result == nil && run {
+		result, err = check.Explore(ctx, sc, check.Config{Seed: 1})
+		if err != nil {
+			return report.Input{}, usage("%s: %w", verb, err)
+		}
+		result.Elapsed = 0
+		result.Replay = commandLine([]string{"explore", arg})
+	}
+	in, err := report.NewInput(sc, result, trace)
+	if err != nil {
+		return in, usage("%s: %s: %w", verb, file, err)
+	}
+	if trace == nil && (result == nil || run) {
+		in.File = arg
+	}
+	return in, nil
+}
+
+// readRun reads a result, a trace, or neither.
+func readRun(file string, src []byte) (*check.Result, *sim.Trace, error) {
+	trace, err := readTrace(file, src)
+	var r check.Result
+	isResult := isResult(src)
+	switch {
+	case err != nil && !isResult, trace == nil && !isResult:
+		return nil, nil, err
+	case !isResult:
+		return nil, trace, nil
+	}
+	if err := json.Unmarshal(src, &r); err != nil {
+		return nil, nil, usage("%s: not a result: %w", file, err)
+	}
+	if trace == nil {
+		return &r, nil, nil
+	}
+	return &r, trace, nil
+}
+
+// isResult reports whether a file is a result, which has stuck states even if none.
+func isResult(src []byte) bool {
+	if s := bytes.TrimLeft(src, " \t\r\n"); len(s) == 0 || s[0] != '{' {
+		return false
+	}
+	var keys struct {
+		Stuck json.RawMessage `json:"stuck"`
+	}
+	return json.Unmarshal(src, &keys) == nil && keys.Stuck != nil
+}
+
+// save writes a file, or standard output for "-".
+func (w *world) save(verb, name string, content []byte) error {
+	if name == "-" {
+		_, err := w.stdout.Write(content)
+		return err
+	}
+	if err := os.WriteFile(name, content, 0o666); err != nil {
+		return usage("%s: %w", verb, err)
+	}
+	return nil
+}
+
+// oneOf wants exactly one argument called what.
+func oneOf(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usage("%s: no %s", c.Name(), what)
+		case len(args) > 1:
+			return usage("%s: one %s, not %d: unexpected %q", c.Name(), what, len(args), args[1])
+		}
+		return nil
+	}
+}

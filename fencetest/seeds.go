@@ -1,0 +1,259 @@
+package fencetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fencesim/fencesim/check"
+	"github.com/fencesim/fencesim/hwreplay"
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// A seedFile is one case of a corpus: a scenario, the seed of a random run of it, and what
+// that run shows. Steps and Digest hold the run fast: a case that shows something else by
+// now is stale, and fails.
+type seedFile struct {
+	Seed     uint64    `yaml:"seed"`
+	Property string    `yaml:"property"` // what the run violates; "none" of one that finishes
+	Steps    int       `yaml:"steps"`
+	Digest   string    `yaml:"digest"` // of the last state
+	Scenario yaml.Node `yaml:"scenario"`
+
+	name     string
+	scenario *model.Scenario
+}
+
+// Seeds replays each case of a folder, NAME.yaml, on the simulator and on every backend of
+// hwreplay that is present, and fails those that are stale. With -fencesim.add=FILE it
+// first adds a case for a scenario file: the first seed from -fencesim.seed (or 1) on whose
+// random run violates something, or a run that finishes if 10,000 violate nothing.
+func Seeds(t *testing.T, dir string) {
+	t.Helper()
+	if given.add != "" {
+		file, err := addSeed(dir, given.add, max(1, given.seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("added %s", file)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no case in %s: %v", dir, err)
+	}
+	backends := present(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			f, err := readSeed(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trace, err := f.run()
+			if err != nil {
+				t.Fatalf("stale: %v\nfencesim replay - --seed %d # with the scenario in %s", err, f.Seed, file)
+			}
+			for _, backend := range backends {
+				switch err := f.replay(backend, trace); {
+				case errors.Is(err, hwreplay.ErrCannotImpose):
+					t.Logf("not on %s: %v", backend, err)
+				case err != nil:
+					t.Errorf("on %s: %v", backend, err)
+				}
+			}
+		})
+	}
+}
+
+// present lists the backends of this machine, and says of the others why they are missing.
+func present(t *testing.T) []string {
+	var out []string
+	for _, b := range []string{"host", "cuda", "metal"} {
+		if _, err := hwreplay.Open(b); err != nil {
+			t.Logf("not on %s: %v", b, err)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func readSeed(file string) (*seedFile, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	f := &seedFile{name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	src, err := yaml.Marshal(&f.Scenario)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if f.scenario, err = model.Parse(file+" (its scenario)", src); err != nil {
+		return nil, err
+	}
+	if f.Property != "none" && !slices.Contains(model.Properties, f.Property) {
+		return nil, fmt.Errorf("%s: property %q is none of %s", file, f.Property, strings.Join(model.Properties, ", "))
+	}
+	return f, nil
+}
+
+// untilStuck ends a random run where nothing is sure to happen any more.
+type untilStuck struct{ sim.Strategy }
+
+// Choose implements [sim.Strategy].
+func (u untilStuck) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
+	if !slices.ContainsFunc(enabled, func(t sim.Transition) bool { return !t.Possible }) {
+		return -1
+	}
+	return u.Strategy.Choose(y, s, enabled)
+}
+
+// shown are the properties that a run violates; "none" of one that finishes without.
+func shown(y *sim.System, run sim.Run) []string {
+	var out []string
+	if run.Stuck {
+		out = append(out, "hang")
+		if y.Orphan(run.Last) {
+			out = append(out, "orphan")
+		}
+	}
+	out = append(out, run.Violated.Words()...)
+	if len(out) == 0 && run.Final {
+		out = append(out, "none")
+	}
+	return out
+}
+
+func compile(sc *model.Scenario) (*sim.System, error) {
+	ps, err := sc.Programs(sc.Effective())
+	if err != nil {
+		return nil, err
+	}
+	return sim.Compile(ps, sc.Machine, sim.Options{}), nil
+}
+
+// run makes the case's run; the error says what of it is stale.
+func (f *seedFile) run() (*sim.Trace, error) {
+	y, err := compile(f.scenario)
+	if err != nil {
+		return nil, err
+	}
+	run := sim.RunWith(y, untilStuck{sim.NewRandom(f.Seed)}, 0)
+	got := shown(y, run)
+	if !slices.Contains(got, f.Property) {
+		return nil, fmt.Errorf("seed %d shows %v, want %s", f.Seed, got, f.Property)
+	}
+	if len(run.Choices) != f.Steps || y.Digest(run.Last) != f.Digest {
+		return nil, fmt.Errorf("seed %d shows %s after %d steps in state %s, it was after %d steps in state %s", f.Seed, f.Property, len(run.Choices), y.Digest(run.Last), f.Steps, f.Digest)
+	}
+	src, err := json.Marshal(f.scenario)
+	if err != nil {
+		return nil, err
+	}
+	return sim.NewTrace(y, src, "random", f.Seed, -1, run.Choices), nil
+}
+
+// replay runs the case's schedule on a device, with the run's buffer ends. A device keeps
+// its own time, so what must hold is that what it does is a run of the model.
+func (f *seedFile) replay(backend string, trace *sim.Trace) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	task := &hwreplay.Task{Backend: backend, Replay: &hwreplay.Request{Trace: trace, Brief: true, Config: hwreplay.Config{Patience: 300 * time.Millisecond}}}
+	rep, err := hwreplay.Perform(ctx, task, nil)
+	if err != nil {
+		return err
+	}
+	r := rep.Replay
+	switch {
+	case !r.Released:
+		return fmt.Errorf("the device was not released")
+	case r.Model == hwreplay.Outside:
+		return fmt.Errorf("%s, which is no run of the model: %s", r.Verdict, r.Reason)
+	case f.Property == "none" && r.Verdict == hwreplay.VerdictHung && !f.mayHang():
+		return fmt.Errorf("hung at %s", r.Counters)
+	}
+	return nil
+}
+
+// mayHang reports whether some run of the case can hang, or may for all that is known.
+func (f *seedFile) mayHang() bool {
+	res, err := check.Explore(context.Background(), f.scenario, check.Config{MaxStates: 1_000_000, NoShrink: true})
+	return err != nil || res.Properties["hang"] != check.Holds
+}
+
+// addSeed writes a case for a scenario file.
+func addSeed(dir, file string, seed uint64) (string, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	sc, err := model.Parse(file, src)
+	if err != nil {
+		return "", err
+	}
+	sc.Expect = nil
+	y, err := compile(sc)
+	if err != nil {
+		return "", err
+	}
+	var f *seedFile
+	for s := seed; s < seed+10_000; s++ {
+		run := sim.RunWith(y, untilStuck{sim.NewRandom(s)}, 0)
+		got := shown(y, run)
+		if len(got) == 0 || f != nil && got[0] == "none" {
+			continue
+		}
+		f = &seedFile{Seed: s, Property: got[0], Steps: len(run.Choices), Digest: y.Digest(run.Last)}
+		if f.Property != "none" {
+			break
+		}
+	}
+	if f == nil {
+		return "", fmt.Errorf("%s: no run from seed %d on ends", file, seed)
+	}
+	text, err := sc.Format()
+	if err != nil {
+		return "", err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return "", err
+	}
+	f.Scenario = *doc.Content[0]
+	var b bytes.Buffer
+	if sc.About != "" {
+		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(strings.TrimSpace(sc.About), "\n", "\n# "))
+	}
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(f); err != nil {
+		return "", err
+	}
+	name := safe(sc.Name)
+	if name == "" {
+		name = safe(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, name+".yaml")
+	if _, err := os.Stat(out); err == nil {
+		return "", fmt.Errorf("%s exists", out)
+	}
+	return out, write(out, b.Bytes())
+}
