@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fencesim/fencesim/model"
@@ -10,7 +12,7 @@ import (
 
 // explain says why a stuck state is stuck: one sentence, and the waits that hold each
 // other, in words. It follows what each blocked agent needs, starting from rank r.
-func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string) {
+func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string, kind string) {
 	x := &explainer{y: y, s: s, blocked: map[int32]sim.Blocked{}}
 	var all []sim.Blocked
 	for _, rank := range order0(r, y.Ranks()) {
@@ -22,7 +24,7 @@ func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string) {
 		}
 	}
 	if len(all) == 0 {
-		return "nothing is left that is sure to happen, and the schedule is not done", nil
+		return "nothing is left that is sure to happen, and the schedule is not done", nil, "nothing"
 	}
 	// Follow the first need of each agent until one repeats: that is the cycle. Without
 	// one the chain ends at something that nobody will do.
@@ -49,9 +51,12 @@ func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string) {
 		}
 		b = next
 	}
+	kinds := map[string]bool{}
 	for _, l := range chain {
 		cycle = append(cycle, l.text)
+		kinds[l.kind] = true
 	}
+	kind = strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 	var parts []string
 	seen := map[string]bool{}
 	for _, l := range chain {
@@ -63,7 +68,7 @@ func explain(y *sim.System, s sim.State, r int) (cause string, cycle []string) {
 	if len(parts) == 0 {
 		parts = append(parts, chain[len(chain)-1].text)
 	}
-	return strings.Join(parts, ", while "), cycle
+	return strings.Join(parts, ", while "), cycle, kind
 }
 
 // order0 is 0 to n-1 with first in front.
@@ -77,11 +82,12 @@ func order0(first, n int) []int {
 	return out
 }
 
-// link is what one blocked agent waits for: a sentence, the short form for the cause, and
-// the agent that holds it up (-1: nobody can help).
+// link is what one blocked agent waits for: a sentence, the short form for the cause, the
+// agent that holds it up (-1: nobody can help), and what kind of wait it is.
 type link struct {
 	text, why string
 	on        int32
+	kind      string
 }
 
 type explainer struct {
@@ -101,7 +107,7 @@ func (x *explainer) need(b sim.Blocked) link {
 	text := fmt.Sprintf("%s stands at %s and needs %s", who, b.At, b.Needs)
 	if strings.HasPrefix(b.Needs, "a free slot") {
 		for _, a := range y.Held(x.s, b.Rank) {
-			return link{text + ", which " + y.AgentName(a) + " holds", "a waiting command of " + y.AgentName(a) + " holds the slot that " + who + " needs", a}
+			return link{text + ", which " + y.AgentName(a) + " holds", "a waiting command of " + y.AgentName(a) + " holds the slot that " + who + " needs", a, "slot"}
 		}
 	}
 	if strings.HasPrefix(b.Needs, "every rank") {
@@ -112,29 +118,29 @@ func (x *explainer) need(b sim.Blocked) link {
 			}
 			for a := rlo; a < rhi; a++ {
 				if o, ok := x.blocked[a]; ok && o.Fence >= 0 && !o.GPU {
-					return link{text, "", a}
+					return link{text, "", a, "other agent"}
 				}
 			}
 			for a := rlo; a < rhi; a++ {
 				if _, ok := x.blocked[a]; ok {
-					return link{text, "", a}
+					return link{text, "", a, "other agent"}
 				}
 			}
 		}
-		return link{text, who + " waits in a collective that some rank never reaches", -1}
+		return link{text, who + " waits in a collective that some rank never reaches", -1, "collective"}
 	}
 	// Main thread, start of a buffer, memory: some other agent of the rank must go on.
 	for a := lo; a < hi; a++ {
 		if o, ok := x.blocked[a]; ok && a != b.Index && o.Fence >= 0 {
-			return link{text, "", a}
+			return link{text, "", a, "other agent"}
 		}
 	}
 	for a := lo; a < hi; a++ {
 		if _, ok := x.blocked[a]; ok && a != b.Index {
-			return link{text, "", a}
+			return link{text, "", a, "other agent"}
 		}
 	}
-	return link{text, fmt.Sprintf("%s stands at %s and nothing will ever give it %s", who, b.At, b.Needs), -1}
+	return link{text, fmt.Sprintf("%s stands at %s and nothing will ever give it %s", who, b.At, b.Needs), -1, "nobody"}
 }
 
 // needFence explains a wait for a fence.
@@ -165,7 +171,7 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 	for i := range stores {
 		if st := stores[i]; !st.Executed && reaches(st) {
 			update := y.CommandText(st.Agent, st.Cmd)
-			l := link{on: st.Agent}
+			l := link{on: st.Agent, kind: "not run"}
 			holder := y.AgentName(st.Agent)
 			switch {
 			case st.Handed && st.Agent == b.Index:
@@ -192,10 +198,10 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 	}
 	if executed {
 		return link{fmt.Sprintf("%s; every store that reached %d has run, and the value was overwritten with a smaller one or lost", text, b.Target),
-			fmt.Sprintf("%s waits for %s to reach %d, which was stored and then overwritten by a smaller value", who, name, b.Target), -1}
+			fmt.Sprintf("%s waits for %s to reach %d, which was stored and then overwritten by a smaller value", who, name, b.Target), -1, "overwritten"}
 	}
 	return link{fmt.Sprintf("%s; no store will ever give %s the value that it needs", text, name),
-		fmt.Sprintf("%s waits for %s to reach %d, which no store gives", who, name, b.Target), -1}
+		fmt.Sprintf("%s waits for %s to reach %d, which no store gives", who, name, b.Target), -1, "no store"}
 }
 
 // onItsWay explains a wait whose stores have run and are not seen.
@@ -210,23 +216,26 @@ func (x *explainer) onItsWay(who, name, side, text string, b sim.Blocked, oldest
 			last = max(last, st.Value)
 		}
 	}
-	span := fmt.Sprintf("update %d has", last)
+	span, they := fmt.Sprintf("update %d has", last), "it is"
 	if first < last {
-		span = fmt.Sprintf("updates %d to %d have", first, last)
+		span, they = fmt.Sprintf("updates %d to %d have", first, last), "they are"
 	}
 	m := y.Machine
 	if side == "GPU" || m.GPUToCPU.Mode == model.VisUnreliable {
 		return link{fmt.Sprintf("%s; %s run and nothing forces them to be seen", text, span),
-			fmt.Sprintf("%s waits for %s to reach %d; %s run, but nothing forces the %s to see it", who, name, b.Target, span, side), -1}
+			fmt.Sprintf("%s waits for %s to reach %d; %s run, but nothing forces the %s to see it", who, name, b.Target, span, side), -1, "never seen"}
 	}
 	buffer := y.IssuedIn(x.s, b.Fence, oldest)
 	until := fmt.Sprintf("buffer %d of its queue has finished", buffer)
 	if n := m.GPUToCPU.Buffers; n > 0 {
 		until = fmt.Sprintf("buffer %d of its queue and %d later ones have finished", buffer, n)
+		if n == 1 {
+			until = fmt.Sprintf("buffer %d of its queue and the next one have finished", buffer)
+		}
 	}
 	_, finished := y.Buffers(x.s, oldest.Agent)
-	l := link{text: fmt.Sprintf("%s; %s run, and it is sure to be seen only when %s", text, span, until), on: oldest.Agent}
-	l.why = fmt.Sprintf("%s waits for %s to reach %d; %s run, but they are sure to be seen only when %s", who, name, b.Target, span, until)
+	l := link{text: fmt.Sprintf("%s; %s run, and %s sure to be seen only when %s", text, span, they, until), on: oldest.Agent, kind: "in flight"}
+	l.why = fmt.Sprintf("%s waits for %s to reach %d; %s run, but %s sure to be seen only when %s", who, name, b.Target, span, they, until)
 	holder, ok := x.blocked[oldest.Agent]
 	if !ok {
 		return l

@@ -32,6 +32,9 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 		return nil, err
 	}
 	res := e.result()
+	if !cfg.NoShrink && (res.Verdict == Hang || res.Verdict == Violation) && ctx.Err() == nil {
+		res.Shrunk = Minimize(ctx, sc, res, cfg)
+	}
 	res.Elapsed = time.Since(started).Seconds()
 	return res, nil
 }
@@ -135,9 +138,16 @@ func (e *exploration) decide() error {
 	return nil
 }
 
-func (e *exploration) compile(u *unit) {
+// build compiles a unit's system; compile examines it too, for a search.
+func (e *exploration) build(u *unit) {
 	if u.sys == nil {
 		u.sys = sim.Compile(u.programs, e.machine, sim.Options{})
+	}
+}
+
+func (e *exploration) compile(u *unit) {
+	e.build(u)
+	if u.frag == nil {
 		u.frag = analyse(u.sys)
 	}
 }
@@ -374,7 +384,7 @@ func (e *exploration) counterexamples(res *Result) {
 			if slices.ContainsFunc(res.Stuck, func(s Stuck) bool { return s.Counters == c }) {
 				continue
 			}
-			e.compile(u)
+			e.build(u)
 			res.Stuck = append(res.Stuck, Stuck{Counters: c, Possible: p.possible, Steps: len(p.steps), path: p, unit: u, alone: rank})
 		}
 		for _, prop := range Properties {
@@ -382,7 +392,7 @@ func (e *exploration) counterexamples(res *Result) {
 			if !ok || slices.ContainsFunc(res.Violations, func(f Found) bool { return f.Property == prop }) {
 				continue
 			}
-			e.compile(u)
+			e.build(u)
 			f := Found{Property: prop, Steps: len(p.steps), path: p, unit: u, alone: rank}
 			if n := len(p.steps); n > 0 {
 				f.Where = u.sys.Agent(p.steps[n-1]) + ": " + u.sys.Describe(p.steps[n-1])
@@ -406,12 +416,16 @@ func (e *exploration) counterexamples(res *Result) {
 	}
 }
 
-// maxTrace bounds steps times agents of a run that is turned into a trace.
-const maxTrace = 1 << 28
+// maxTrace bounds steps times agents of a run that is turned into a trace, and maxSteps
+// the steps: a file of more is of no use to a person.
+const (
+	maxTrace = 1 << 28
+	maxSteps = 200_000
+)
 
 // trace is a run as a file.
 func (e *exploration) trace(u *unit, alone int, p path) *sim.Trace {
-	if int64(len(p.steps))*int64(u.sys.NumAgents()) > maxTrace {
+	if len(p.steps) > maxSteps || int64(len(p.steps))*int64(u.sys.NumAgents()) > maxTrace {
 		return nil
 	}
 	return sim.NewTrace(u.sys, e.source, e.strategy(), e.cfg.Seed, alone, choices(u.sys, p.steps))
@@ -434,5 +448,5 @@ func (e *exploration) describe(s *Stuck) {
 	for r := range y.Ranks() {
 		s.Ranks = append(s.Ranks, StuckRank{Rank: r, Fences: y.FenceStates(st, r), Blocked: y.Blocked(st, r)})
 	}
-	s.Cause, s.Cycle = explain(y, st, stuckRank(y, st))
+	s.Cause, s.Cycle, s.kind = explain(y, st, stuckRank(y, st))
 }

@@ -135,7 +135,7 @@ func (e *exploration) evaluate(u *unit, p *model.Schedule) error {
 	}
 	// A queue of the fragment can be stuck only at a wait for a task that the CPU has not run.
 	u.know("orphan", Holds, Certificate)
-	e.compile(u)
+	e.build(u)
 	for _, st := range r.Stuck {
 		steps, last := follow(u.sys, st.Choices)
 		u.found.stuck[st.Counters] = path{steps, st.Possible}

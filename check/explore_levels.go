@@ -236,6 +236,17 @@ func (l *levels) next() {
 	l.out.states += int64(n)
 }
 
+// overflows reports whether some state of the level lacks room.
+func (l *levels) overflows() bool {
+	words := l.y.Words()
+	for i := range l.count {
+		if l.y.Overflow(l.level[i*words : (i+1)*words]) {
+			return true
+		}
+	}
+	return false
+}
+
 // over reports whether a bound is reached, and notes which.
 func (l *levels) over() bool {
 	bytes := int64(cap(l.level) * 8)
@@ -252,6 +263,8 @@ func (l *levels) over() bool {
 		l.cfg.Progress(Progress{l.out.states, l.out.transitions, 0, int64(l.count), time.Since(l.started)})
 	}
 	switch {
+	case l.count > 0 && l.overflows():
+		l.out.bound = overflowBound
 	case l.cfg.MaxStates > 0 && l.out.states >= l.cfg.MaxStates:
 		l.out.bound = l.cfg.bound()
 	case l.ctx.Err() != nil:

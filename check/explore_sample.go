@@ -80,6 +80,9 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 	var buf []sim.Transition
 	var p path
 	for {
+		if y.Overflow(s) { // what comes may be wrong: the run counts for nothing
+			return len(p.steps)
+		}
 		if y.Final(s) {
 			u.found.canFinish = true
 			return len(p.steps)

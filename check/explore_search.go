@@ -106,6 +106,9 @@ func searchSystem(ctx context.Context, f *fragment, cfg *Config, all bool) *foun
 	return s.out
 }
 
+// overflowBound says that a queue had more unfinished buffers than a state has room for.
+const overflowBound = "unfinished buffers of a queue"
+
 // deepStates is how many states the depth-first search visits before the breadth-first one
 // takes over: a hang is often deep, and a proof needs all states anyway.
 const deepStates = 1 << 20
@@ -217,7 +220,7 @@ func (s *search) run(all bool) {
 		s.apply(s.scratch, t)
 		s.normalise(s.scratch, &t)
 		s.push()
-		if len(s.out.stuck) > 0 && !all {
+		if len(s.out.stuck) > 0 && !all || s.out.bound == overflowBound {
 			return
 		}
 		if s.out.states&0x3ff == 0 && s.stop() {
@@ -233,6 +236,7 @@ func (s *search) stop() bool {
 		s.cfg.Progress(Progress{s.out.states, s.out.transitions, 0, int64(len(s.stack)), time.Since(s.started)})
 	}
 	switch {
+	case s.out.bound != "":
 	case s.cfg.MaxStates > 0 && s.out.states >= s.cfg.MaxStates:
 		s.out.bound = s.cfg.bound()
 	case s.ctx.Err() != nil:
@@ -261,6 +265,10 @@ func (s *search) push() {
 		return
 	}
 	s.out.states++
+	if s.y.Overflow(s.scratch) {
+		s.out.bound = overflowBound
+		return
+	}
 	if s.cfg.MaxStates > 0 && s.out.states > s.cfg.MaxStates {
 		s.out.bound = s.cfg.bound()
 		return

@@ -28,8 +28,8 @@ type lintOrder struct {
 	fences    []lintFence
 	queues    []lintQueue // by agent; zero for others
 	lagged    []lintLagged
-	uncertain string      // why the graph does not say all
-	topo      []int32     // nodes in order; those on cycles and behind them are left out
+	uncertain string  // why the graph does not say all
+	topo      []int32 // nodes in order; those on cycles and behind them are left out
 }
 
 // lintLagged is a wait of the CPU for a store of a queue's buffer.
@@ -84,6 +84,14 @@ func newLintOrder(l *Lint, y *sim.System) *lintOrder {
 		x.base = append(x.base, x.nodes)
 		for i := range x.info[a] {
 			x.add(a, int32(i))
+		}
+	}
+	for _, p := range y.Programs {
+		for _, st := range p.Steps() {
+			if st.Kind == model.StepExit {
+				x.doubt("a process that ends early")
+				l.broken = true
+			}
 		}
 	}
 	x.collect()
@@ -289,7 +297,7 @@ func (x *lintOrder) handlers(lo, hi int32) {
 // handover puts work behind the main step that hands it over, and notes what never is.
 func (x *lintOrder) handover() {
 	for r := range int32(x.y.Ranks()) {
-		lo, hi := x.y.AgentsOf(r)
+		lo, _ := x.y.AgentsOf(r)
 		p := x.y.Programs[r]
 		streams := lo + 1 + int32(len(p.Queues))
 		committed, enqueued := make([]int, len(p.Queues)), make([]int32, len(p.Streams))
@@ -315,9 +323,6 @@ func (x *lintOrder) handover() {
 				} else if k := enqueued[st.Target]; k > 0 {
 					x.edge(x.after(x.node(streams+st.Target, k-1)), n)
 				}
-			case model.StepExit:
-				x.doubt("a process that ends early")
-				x.l.broken = true
 			default:
 				x.doubt("a main thread that blocks")
 			}
@@ -335,7 +340,6 @@ func (x *lintOrder) handover() {
 				x.l.find("never-committed", x.text(x.node(streams+int32(i), n)), "an enqueue for it on the main thread")
 			}
 		}
-		_ = hi
 	}
 }
 
@@ -558,6 +562,9 @@ func (x *lintOrder) cycle(indegree []int32, lagged map[int32][]int32) []string {
 		words = []string{last}
 	}
 	slices.Reverse(words)
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "queue ") }); i > 0 {
+		words = append(words[i:], words[:i]...) // the fault is easiest to see on a queue
+	}
 	if len(words) > mostCycle {
 		words = append(words[:mostCycle], fmt.Sprintf("… %d more", len(words)-mostCycle))
 	}

@@ -119,7 +119,7 @@ func TestExactRule(t *testing.T) {
 func TestLintSound(t *testing.T) {
 	said := map[Verdict]int{}
 	rules := map[string]int{}
-	for seed := range uint64(2500) {
+	for seed := range uint64(1500) {
 		programs, m := naive.Random(rand.New(rand.NewPCG(seed, 12)), naive.Config{Plain: seed%2 == 0})
 		if seed%3 == 0 {
 			m = model.Machine{GPUToCPU: m.GPUToCPU}
@@ -140,7 +140,7 @@ func TestLintSound(t *testing.T) {
 			said[l.Verdict]++
 			continue
 		}
-		n, done := naive.Explore(programs, m, 3000)
+		n, done := naive.Explore(programs, m, 1500)
 		if !done && !n.Violated["hang"] {
 			continue
 		}
@@ -244,4 +244,3 @@ func TestLintLinear(t *testing.T) {
 		t.Errorf("ten times the commands took %.0f times as long", ratio)
 	}
 }
-

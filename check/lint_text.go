@@ -6,14 +6,23 @@ import (
 	"io"
 )
 
+// mostWritten is how many findings of one rule the text shows.
+const mostWritten = 6
+
 // Text writes the findings for a person: the verdict, then the findings by rule.
 func (l *Lint) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	l.head(b)
-	rule := ""
+	rule, written := "", 0
+	more := func() {
+		if written > mostWritten {
+			fmt.Fprintf(b, "  … %d more (--json lists them)\n", written-mostWritten)
+		}
+	}
 	for _, f := range l.Findings {
 		if f.Rule != rule {
-			rule = f.Rule
+			more()
+			rule, written = f.Rule, 0
 			doc := ""
 			for _, r := range LintRules {
 				if r.Name == rule {
@@ -22,12 +31,19 @@ func (l *Lint) Text(w io.Writer) error {
 			}
 			fmt.Fprintf(b, "\n%s %s: %s\n", f.Level, f.Rule, doc)
 		}
-		fmt.Fprintf(b, "  %s\n    needs %s\n", f.Where, f.Needs)
+		if written++; written <= mostWritten {
+			fmt.Fprintf(b, "  %s\n    needs %s\n", f.Where, f.Needs)
+		}
 	}
+	more()
 	if len(l.Findings) > 0 {
 		b.WriteByte('\n')
 	}
-	if l.Slack != nil {
+	switch {
+	case l.Slack == nil:
+	case *l.Slack < 0:
+		b.WriteString("slack  by these rules no lag is safe, not even 0\n")
+	default:
 		fmt.Fprintf(b, "slack  safe up to lag %d by these rules\n", *l.Slack)
 	}
 	return b.Flush()
@@ -45,7 +61,7 @@ func (l *Lint) head(b *bufio.Writer) {
 	for _, f := range l.Findings {
 		counts[f.Level]++
 	}
-	found := fmt.Sprintf("%d faults, %d risks, %d hints", counts["hang"], counts["risk"], counts["advice"])
+	found := plural(counts["hang"], "fault") + ", " + plural(counts["risk"], "risk") + ", " + plural(counts["advice"], "hint")
 	switch l.Verdict {
 	case Hang:
 		fmt.Fprintf(b, "hang: %s in %s\n", found, l.name())
@@ -68,4 +84,12 @@ func (l *Lint) name() string {
 		name += " on " + m
 	}
 	return name
+}
+
+// plural is "1 fault", "2 faults".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

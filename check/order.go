@@ -414,6 +414,9 @@ type access struct {
 // to see what it must; "" if all do.
 func (o *order) data(f *fragment) string {
 	y := f.y
+	if y.NumArrays() == 0 {
+		return ""
+	}
 	if o.clock == nil {
 		for i := range f.array {
 			f.array[i] = "is in a system too large to order"

@@ -149,7 +149,8 @@ type Stuck struct {
 
 	path  path
 	unit  *unit
-	alone int // the rank that ran alone, or -1
+	alone int    // the rank that ran alone, or -1
+	kind  string // of the waits in Cycle
 }
 
 // A StuckRank is one rank in a stuck state.

@@ -311,7 +311,7 @@ func TestBytesAreKept(t *testing.T) {
 			}
 			y := sim.Compile(ps, sc.Machine, sim.Options{})
 			run := sim.RunWith(y, sim.NewRandom(uint64(i)), 2000)
-			fmt.Fprintln(h, text(sc), run.Choices, y.Digest(run.Last), run.Violated.Words(), run.Stuck, run.Final)
+			fmt.Fprintln(h, text(sc), run.Choices, words(y, run), run.Violated.Words(), run.Stuck, run.Final)
 		}
 		fmt.Fprintf(&b, "%-24s %x\n", f.Name, h.Sum(nil))
 	}

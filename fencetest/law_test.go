@@ -3,6 +3,7 @@ package fencetest
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -40,6 +41,9 @@ func law(t *testing.T, n int, gen *rapid.Generator[*model.Scenario], holds func(
 		}
 		if err == nil {
 			continue
+		}
+		if os.Getenv("FENCESIM_MUTANT") != "" {
+			t.Fatalf("seed %#x: %v", s, err) // nobody reads what a mutant fails with
 		}
 		shrinkDraw(t, gen, s, func(_ TB, smaller *model.Scenario) bool {
 			if e := holds(smaller); e != nil && e != errSkip {

@@ -3,6 +3,8 @@ package fencetest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +30,7 @@ type seedFile struct {
 	Seed     uint64    `yaml:"seed"`
 	Property string    `yaml:"property"` // what the run violates; "none" of one that finishes
 	Steps    int       `yaml:"steps"`
-	Digest   string    `yaml:"digest"` // of the last state
+	Digest   string    `yaml:"digest"` // of the run's transitions in words
 	Scenario yaml.Node `yaml:"scenario"`
 
 	name     string
@@ -139,6 +141,20 @@ func shown(y *sim.System, run sim.Run) []string {
 	return out
 }
 
+// words is a digest of what a run does, transition by transition. It does not depend on
+// how a state is laid out.
+func words(y *sim.System, run sim.Run) string {
+	h := sha256.New()
+	s := y.Initial()
+	var buf []sim.Transition
+	for _, c := range run.Choices {
+		buf = y.Enabled(s, buf[:0])
+		fmt.Fprintf(h, "%s: %s\n", y.Agent(buf[c]), y.Describe(buf[c]))
+		y.Apply(s, buf[c])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 func compile(sc *model.Scenario) (*sim.System, error) {
 	ps, err := sc.Programs(sc.Effective())
 	if err != nil {
@@ -158,8 +174,8 @@ func (f *seedFile) run() (*sim.Trace, error) {
 	if !slices.Contains(got, f.Property) {
 		return nil, fmt.Errorf("seed %d shows %v, want %s", f.Seed, got, f.Property)
 	}
-	if len(run.Choices) != f.Steps || y.Digest(run.Last) != f.Digest {
-		return nil, fmt.Errorf("seed %d shows %s after %d steps in state %s, it was after %d steps in state %s", f.Seed, f.Property, len(run.Choices), y.Digest(run.Last), f.Steps, f.Digest)
+	if d := words(y, run); len(run.Choices) != f.Steps || d != f.Digest {
+		return nil, fmt.Errorf("seed %d shows %s after %d steps (%s), it was after %d steps (%s)", f.Seed, f.Property, len(run.Choices), d, f.Steps, f.Digest)
 	}
 	src, err := json.Marshal(f.scenario)
 	if err != nil {
@@ -218,7 +234,7 @@ func addSeed(dir, file string, seed uint64) (string, error) {
 		if len(got) == 0 || f != nil && got[0] == "none" {
 			continue
 		}
-		f = &seedFile{Seed: s, Property: got[0], Steps: len(run.Choices), Digest: y.Digest(run.Last)}
+		f = &seedFile{Seed: s, Property: got[0], Steps: len(run.Choices), Digest: words(y, run)}
 		if f.Property != "none" {
 			break
 		}

@@ -40,6 +40,9 @@ func (r *Runner) ops(a int32, c int) []Op {
 	if at := q.calls[c]; at >= 0 {
 		o.Kind, o.At, o.Value, o.Answer = OpCall, at, 1, at+line
 		o.Free = info.Op != model.OpCollective && info.Op != model.OpWait
+		if info.Op == model.OpWait && r.plan.Machine.SpinLimit > 0 {
+			o.Duration = r.config.GiveUp
+		}
 		return []Op{o}
 	}
 	switch info.Op {

@@ -1,6 +1,9 @@
 package hwreplay
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/sim"
 )
@@ -46,7 +49,7 @@ func (FastDevice) Choose(y *sim.System, s sim.State, enabled []sim.Transition) i
 // Impose makes the plan follow a run, given as a trace or as choices: its buffer ends, its
 // main threads' choices, and its merely possible arrivals, which are made as soon as the
 // store has executed. The run may be one of all ranks, or one of a single rank alone
-// (alone not negative), which every rank then follows. The error is a *sim.Divergence if
+// (t.Rank not negative), which every rank with the same schedule then follows. The error is a *sim.Divergence if
 // the run is not one of the schedule.
 func (p *Plan) Impose(t *sim.Trace) (sim.Run, error) {
 	y, alone := p.System, t.Rank >= 0
@@ -59,10 +62,29 @@ func (p *Plan) Impose(t *sim.Trace) (sim.Run, error) {
 	if err != nil {
 		return run, err
 	}
-	for r := range p.Choices {
-		p.Choices[r] = w.choices[min(r, len(w.choices)-1)]
+	if have := y.Verdict(run.Last, run.Violated); have != t.Verdict {
+		return run, &sim.Divergence{Step: len(t.Steps) + 1, Want: "verdict " + t.Verdict, Have: "verdict " + have}
 	}
-	p.Early = w.early
+	if !alone {
+		copy(p.Choices, w.choices)
+		p.Early = w.early
+		return run, nil
+	}
+	p.Early = map[int32]int{}
+	leader := p.ranks[min(t.Rank, len(p.ranks)-1)].program
+	for r := range p.Choices {
+		if p.ranks[r].program == leader {
+			p.Choices[r] = w.choices[0]
+		}
+	}
+	for f := range p.fences {
+		own := strings.TrimPrefix(p.fences[f].name, fmt.Sprintf("rank %d ", p.fences[f].rank))
+		for g, n := range w.early {
+			if p.ranks[p.fences[f].rank].program == leader && y.FenceName(g) == own {
+				p.Early[int32(f)] = n
+			}
+		}
+	}
 	return run, nil
 }
 

@@ -271,7 +271,7 @@ func writeFence(b *strings.Builder, name string, gpu, cpu uint32) {
 }
 
 // outcomeBound is how many states [outcomes] visits.
-const outcomeBound = 200_000
+const outcomeBound = 60_000
 
 // outcomes is every observation that a system allows, by plain search: what its stuck and
 // its final states look like, with arrivals after the end. False: the bound was reached.

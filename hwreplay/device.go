@@ -170,6 +170,6 @@ func imposeCommon(p *Plan) error {
 // The store's result has a place behind the answer.
 func (o *Op) parts() (ask, answer Op) {
 	ask = Op{Kind: OpStore, Store: model.StorePlain, At: o.At, Value: o.Value, Order: kernels.BarrierAfter, Result: o.Answer + line}
-	answer = Op{Kind: OpWait, At: o.Answer, Value: o.Value, Order: kernels.BarrierBefore, Result: o.Result}
+	answer = Op{Kind: OpWait, At: o.Answer, Value: o.Value, Order: kernels.BarrierBefore, Result: o.Result, Duration: o.Duration}
 	return ask, answer
 }

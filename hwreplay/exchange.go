@@ -228,14 +228,14 @@ func (e *exchange) notify(fence int32) {
 func (x *run) call(q *runQueue, b *buffer, i int) {
 	at := x.layout.queues[q.agent].calls[i]
 	a := &runAgent{id: q.agent, rank: x.plan.agents[q.agent].rank, gpu: true, plan: &x.plan.agents[q.agent], buffer: int32(b.index)}
-	a.killed = func() bool { return b.killed.Load() }
+	a.killed = func() bool { return b.killed.Load() || b.drained() }
 	b.mu.Lock()
 	b.callers = append(b.callers, a)
 	b.mu.Unlock()
 	x.all.Add(1)
 	go func() {
 		defer x.all.Done()
-		if x.spin(a, func() bool { return x.m.load(at) != 0 || b.drained() }) && x.m.load(at) != 0 && x.exec(a, i) {
+		if x.spin(a, func() bool { return x.m.load(at) != 0 }) && x.exec(a, i) {
 			x.m.store(at+line, 1)
 		}
 		a.state.Store(agentDone)

@@ -23,10 +23,11 @@ type runFence struct {
 
 // store is an executed GPU store.
 type store struct {
-	queue  *runQueue
-	buffer *buffer
-	cmd    int
-	after  int64 // unordered: not before
+	queue    *runQueue
+	buffer   *buffer
+	cmd      int
+	after    int64 // unordered: not before
+	executed int64 // when, at the latest
 }
 
 func raise(to *atomic.Uint32, v uint32) {

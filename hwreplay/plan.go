@@ -16,7 +16,7 @@ type Plan struct {
 	// Choices says, by rank, what the main thread does at its throttle steps; a rank
 	// without one decides by the tasks that are active on the device.
 	Choices []*Choice
-	// Early is the trace's merely possible arrivals: see [Plan.Impose].
+	// Early is how many merely possible arrivals of each fence are made: see [Plan.Impose].
 	Early map[int32]int
 
 	agents []agentPlan

@@ -241,10 +241,11 @@ func (x *run) active(rk *runRank) (active, ended int, seen []int) {
 	return active, ended, seen
 }
 
-// running reports whether some wait of a submitted buffer spins.
-func (x *run) running(q *runQueue, b *buffer) bool {
+// spins reports whether some wait of a submitted buffer spins, or, with events, some wait
+// for an event.
+func (x *run) spins(q *runQueue, b *buffer, events bool) bool {
 	for c := b.lo; c < b.hi; c++ {
-		if op := q.info[c].Op; op != model.OpWait && op != model.OpAwait {
+		if op := q.info[c].Op; op != model.OpWait && !(events && op == model.OpAwait) {
 			continue
 		}
 		if x.m.result(x.layout.queues[q.agent].results[c]).Load().Outcome == kernels.Running {

@@ -19,9 +19,11 @@ var (
 // What threads do with a random program on a random machine, imposed, is always a run of
 // the model: in its transitions, in its end, and in what it guarantees, for a hang is only
 // allowed where the model has nothing guaranteed left.
-func TestRandomPrograms(t *testing.T) {
+func TestRandomPrograms(t *testing.T) { randomPrograms(t, Host{}, *randomCases) }
+
+func randomPrograms(t *testing.T, d Device, cases int) {
 	hung, finished, refused := 0, 0, 0
-	for i := range *randomCases {
+	for i := range cases {
 		seed := *randomSeed + uint64(i)
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var programs []*model.Schedule
@@ -33,7 +35,7 @@ func TestRandomPrograms(t *testing.T) {
 			programs, m = naive.Random(rng, naive.Config{})
 		}
 		p := NewPlan(programs, m)
-		r, err := NewRunner(p, Host{})
+		r, err := NewRunner(p, d)
 		if errors.Is(err, ErrCannotImpose) {
 			refused++
 			continue
@@ -46,8 +48,8 @@ func TestRandomPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := Compare(p.System, out); c.Model != Allowed || !out.Released || !out.Usable {
-			t.Errorf("-hwreplay.seed %d -hwreplay.cases 1 (case %d): %s, released %v, usable %v: %s: %s", seed, i, map[bool]string{true: "hung", false: "finished"}[out.Hung], out.Released, out.Usable, c.Model, c.Reason)
-			if !testing.Short() && testing.Verbose() {
+			t.Errorf("-hwreplay.seed %d -hwreplay.cases 1: hung %v, released %v, usable %v: %s: %s", seed, out.Hung, out.Released, out.Usable, c.Model, c.Reason)
+			if testing.Verbose() {
 				t.Logf("%s\n%v", naive.Text(programs, m), p.words(out.chains))
 			}
 		}

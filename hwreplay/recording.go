@@ -164,7 +164,11 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 				}
 			}
 		}
-		return out, res.Outcome == kernels.Passed
+		passed := len(out) > 0 && ends(out[len(out)-1].t.Kind)
+		if !passed && res.Outcome == kernels.OutOfTime {
+			return append(out, event{ns: end, t: at(sim.KindGiveUp)}), true
+		}
+		return out, passed || res.Outcome == kernels.Passed
 	}
 	if slots && op == model.OpWait && tookSlot(res) {
 		out = append(out, event{ns: begin, t: at(sim.KindTake)})

@@ -72,7 +72,8 @@ func (x *run) release(out *Outcome) {
 	for _, a := range x.agents {
 		out.Threads += int(b2u(a.state.Load() == agentDone))
 	}
-	out.Usable = x.usable() == nil
+	// A run that has finished by itself has shown that the device works.
+	out.Usable = out.Finished && out.Killed == 0 || x.usable() == nil
 	x.broken = !out.Usable
 }
 

@@ -15,15 +15,16 @@ import (
 
 // A Runner is a plan on an open device. It makes one run at a time, as many as wanted.
 type Runner struct {
-	plan    *Plan
-	device  Device
-	session Session
-	layout  *layout
-	config  Config
-	offset  []clock // by rank: the device's clock against the run's
-	base    time.Time
-	broken  bool
-	stopped atomic.Bool
+	plan     *Plan
+	device   Device
+	session  Session
+	layout   *layout
+	config   Config
+	offset   []clock // by rank: the device's clock against the run's
+	base     time.Time
+	measured time.Time
+	broken   bool
+	stopped  atomic.Bool
 }
 
 // ErrStopped is the error of a run that [Runner.Stop] has ended.
@@ -79,8 +80,13 @@ func (r *Runner) now() int64 { return time.Since(r.base).Nanoseconds() }
 
 func (r *Runner) memory() region { return region{r.session.Memory(), r.layout.bytes} }
 
-// clocks measures the clock of every rank's device. Clocks drift, so each run does it.
+// clocks measures the clock of every rank's device, again after a second, for clocks
+// drift.
 func (r *Runner) clocks() error {
+	if r.offset != nil && time.Since(r.measured) < time.Second {
+		return nil
+	}
+	r.measured = time.Now()
 	r.offset = r.offset[:0]
 	for i := range r.plan.ranks {
 		c, err := r.measure(i)
@@ -192,6 +198,7 @@ type run struct {
 	ticks  atomic.Int64 // transitions of CPU agents and arrivals
 	pulsed int64
 	random *rand.Rand
+	fresh  []store // watching thread: executed stores that are not on their way yet
 }
 
 // runRank is one rank's state that several threads share.

@@ -1,6 +1,9 @@
 package hwreplay
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/fencesim/fencesim/kernels"
@@ -29,7 +32,7 @@ func (x *run) watch() *Outcome {
 		if x.plan.Machine.Watchdog != model.WatchdogOff {
 			x.killSpinning()
 		}
-		if still >= x.config.Patience {
+		if still >= x.config.Patience && !x.endsItself() {
 			return &Outcome{Elapsed: time.Since(start)}
 		}
 		switch busy++; {
@@ -65,6 +68,7 @@ func (x *run) beat() {
 // come to its end.
 func (x *run) survey() bool {
 	done := x.left.Load() == 0
+	begun := x.now() - x.begun
 	for _, rk := range x.ranks {
 		rk.mu.Lock()
 		x.poll(rk)
@@ -77,7 +81,24 @@ func (x *run) survey() bool {
 		}
 		rk.mu.Unlock()
 	}
-	return done && x.left.Load() == 0
+	if done = done && x.left.Load() == 0; done {
+		begun = math.MaxInt64
+	}
+	x.issueBefore(begun)
+	return done
+}
+
+// issueBefore puts on their way, in the order in which they were executed, the stores
+// that were seen and executed before a time: of a later one it is not known yet whether
+// another came before it.
+func (x *run) issueBefore(t int64) {
+	slices.SortStableFunc(x.fresh, func(a, b store) int { return cmp.Compare(a.executed, b.executed) })
+	n := 0
+	for n < len(x.fresh) && x.fresh[n].executed < t {
+		x.issue(x.fresh[n])
+		n++
+	}
+	x.fresh = append(x.fresh[:0], x.fresh[n:]...)
 }
 
 // stores puts the stores on their way that buffer b has executed since the last look.
@@ -109,7 +130,12 @@ func (x *run) stores(q *runQueue, b *buffer) {
 		b.issued[c-b.lo] = true
 		skipped := q.info[c].Store == model.StoreGuarded && res.Detail == 0 && q.info[c].Op != model.OpAdd && q.info[c].Op != model.OpReset
 		if res.Outcome == kernels.Passed && !skipped {
-			x.issue(store{queue: q, buffer: b, cmd: c})
+			rank := x.plan.agents[q.agent].rank
+			at := int64(0) // without a clock at once
+			if res.End != 0 {
+				at = x.gpuTime(rank, res.End) + x.offset[rank].doubt
+			}
+			x.fresh = append(x.fresh, store{queue: q, buffer: b, cmd: c, executed: at})
 		}
 	}
 	if whole {
@@ -126,7 +152,7 @@ func (x *run) progress() int64 {
 			results := x.layout.queues[q.agent].results
 			for _, b := range q.buffers {
 				if b.finished {
-					n += int64(b.hi-b.lo) + 3
+					n += 2*int64(b.hi-b.lo) + 3
 					continue
 				}
 				if !b.submitted {
@@ -134,7 +160,8 @@ func (x *run) progress() int64 {
 				}
 				n += int64(b2u(x.m.result(b.batch.Start).Load().Outcome.Ended()))
 				for c := b.lo; c < b.hi; c++ {
-					n += int64(b2u(x.m.result(results[c]).Load().Outcome.Ended()))
+					o := x.m.result(results[c]).Load().Outcome
+					n += int64(b2u(o != kernels.NotBegun) + b2u(o.Ended()))
 				}
 			}
 		}
@@ -153,6 +180,28 @@ func (x *run) still() bool {
 	return true
 }
 
+// endsItself reports whether a wait spins that the machine does not let spin for ever: it
+// will give up, or its buffer be killed.
+func (x *run) endsItself() bool {
+	m := &x.plan.Machine
+	if m.Watchdog == model.WatchdogOff && m.SpinLimit == 0 {
+		return false
+	}
+	for _, rk := range x.ranks {
+		rk.mu.Lock()
+		for _, q := range rk.queues {
+			for _, b := range q.buffers {
+				if b.submitted && !b.finished && !b.killed.Load() && x.spins(q, b, m.Watchdog != model.WatchdogOff) {
+					rk.mu.Unlock()
+					return true
+				}
+			}
+		}
+		rk.mu.Unlock()
+	}
+	return false
+}
+
 // killSpinning kills the buffers whose waits have spun for Kill.
 func (x *run) killSpinning() {
 	now := x.now()
@@ -164,7 +213,7 @@ func (x *run) killSpinning() {
 					continue
 				}
 				switch {
-				case !x.running(q, b):
+				case !x.spins(q, b, true):
 					b.spinning = 0
 				case b.spinning == 0:
 					b.spinning = now

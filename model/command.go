@@ -34,6 +34,14 @@ func (n *Names) Intern(name string) Sym {
 	return s
 }
 
+// grow makes room for n names.
+func (n *Names) grow(more int) {
+	if n.index == nil {
+		n.index = make(map[string]Sym, more)
+		n.list = make([]string, 0, more)
+	}
+}
+
 // Lookup returns the Sym of name, or NoSym if it was never interned.
 func (n *Names) Lookup(name string) Sym {
 	if s, ok := n.index[name]; ok {

@@ -89,6 +89,7 @@ func (b *graphBuilder) rounds(n int, prefix string, x, weight int32) int32 {
 
 func independentReductions(g *Generate, _, _ int) *Graph {
 	b := newGraphBuilder(g.Elems)
+	b.g.Arrays = make([]Array, 0, g.Reductions*(2*g.Rounds+4)+2)
 	x, weight := b.input("x"), b.input("weight")
 	for c := range g.Reductions {
 		a := b.kernel("add", fmt.Sprintf("a%d.0", c), x)
@@ -103,6 +104,7 @@ func independentReductions(g *Generate, _, _ int) *Graph {
 
 func chainedReductions(g *Generate, _, _ int) *Graph {
 	b := newGraphBuilder(g.Elems)
+	b.g.Arrays = make([]Array, 0, g.Reductions*(g.Rounds+2)+2)
 	x, weight := b.input("x"), b.input("weight")
 	for c := range g.Reductions {
 		m := b.rounds(g.Rounds, fmt.Sprintf("m%d", c), x, weight)

@@ -22,6 +22,8 @@ type lowering struct {
 	opened    []bool
 	sizes     [][]sizeRow // per queue: what each command adds to the open buffer
 	forks     [][]int32   // per queue: command counts at which the size rule is tested
+	reads     []Read      // backing store of the commands' reads
+	bound     []int32     // backing store of the size rows' arrays
 }
 
 // sizeRow is what one command adds to its buffer: ops, and distinct arrays with elements.
@@ -35,6 +37,7 @@ type sizeRow struct {
 func LowerGraph(g *Graph, d Discipline, e Evaluator) *Schedule {
 	l := &lowering{graph: g, discipline: d, eval: e.Normal(), s: &Schedule{FromGraph: true}}
 	l.streams()
+	l.s.Names.grow(len(g.Arrays))
 	l.symbol = make([]Sym, len(g.Arrays))
 	for i := range g.Arrays {
 		l.symbol[i] = l.s.Names.Intern(g.Arrays[i].Name)
@@ -42,6 +45,7 @@ func LowerGraph(g *Graph, d Discipline, e Evaluator) *Schedule {
 			l.s.Inputs = append(l.s.Inputs, l.symbol[i])
 		}
 	}
+	l.reserve()
 	n := len(g.Arrays)
 	l.update, l.evalOf, l.awaited = make([]uint32, n), make([]int32, n), make([]Sym, n)
 	for i := range l.awaited {
@@ -57,6 +61,41 @@ func LowerGraph(g *Graph, d Discipline, e Evaluator) *Schedule {
 	}
 	l.finish()
 	return l.s
+}
+
+// reserve makes room for what is known to come: appending a million commands one by one
+// would copy them several times.
+func (l *lowering) reserve() {
+	g := l.graph
+	ins, steps := 0, 0
+	counts := make([]int, len(g.Streams))
+	for i := range g.Arrays {
+		a := &g.Arrays[i]
+		if a.Kind == OpNone {
+			continue
+		}
+		ins += len(a.In)
+		steps += 2
+		counts[a.Stream]++
+		for _, in := range a.In {
+			if b := &g.Arrays[in]; b.Kind != OpNone && b.Stream != a.Stream {
+				counts[a.Stream]++    // a wait
+				counts[b.Stream] += 3 // at most an update
+				steps++
+			}
+		}
+	}
+	l.reads, l.bound = make([]Read, 0, ins), make([]int32, 0, ins+len(g.Arrays))
+	l.s.Main = make([]Step, 0, steps)
+	for i, st := range g.Streams {
+		if st.CPU {
+			l.s.Streams[l.at[i]].Tasks = make([]Command, 0, counts[i])
+			l.s.Streams[l.at[i]].Counted = make([]uint8, 0, counts[i])
+		} else {
+			l.s.Queues[l.at[i]].Commands = make([]Command, 0, counts[i])
+			l.sizes[l.at[i]] = make([]sizeRow, 0, counts[i])
+		}
+	}
 }
 
 func (l *lowering) streams() {
@@ -272,13 +311,15 @@ func (l *lowering) encode(a int32, inTape []bool) {
 			l.gpu(arr.Stream, c, ops)
 		}
 	}
-	op := Command{Op: arr.Kind, Name: l.symbol[a], Group: NoSym, For: NoSym, Rank: arr.Peer, Writes: []Sym{l.symbol[a]}}
-	sized := make([]int32, 0, len(arr.In)+1)
+	op := Command{Op: arr.Kind, Name: l.symbol[a], Group: NoSym, For: NoSym, Rank: arr.Peer, Writes: l.symbol[a : a+1 : a+1]}
+	from := len(l.reads)
 	for _, in := range arr.In {
-		op.Reads = append(op.Reads, Read{Array: l.symbol[in]})
-		sized = append(sized, in)
+		l.reads = append(l.reads, Read{Array: l.symbol[in]})
 	}
-	sized = append(sized, a)
+	op.Reads = l.reads[from:len(l.reads):len(l.reads)]
+	from = len(l.bound)
+	l.bound = append(append(l.bound, arr.In...), a)
+	sized := l.bound[from:len(l.bound):len(l.bound)]
 	if !cpu {
 		l.gpu(arr.Stream, op, 1, sized...)
 		l.forks[l.at[arr.Stream]] = append(l.forks[l.at[arr.Stream]], int32(len(l.s.Queues[l.at[arr.Stream]].Commands)))

@@ -286,3 +286,18 @@ func (m Machine) Name() string {
 	}
 	return ""
 }
+
+// Reset is m with the parameter at its default.
+func (p *Parameter) Reset(m Machine) Machine {
+	switch {
+	case p.text != nil:
+		*p.text(&m) = p.Values[0]
+	case p.number != nil:
+		*p.number(&m) = 0
+	case p.visibility != nil:
+		*p.visibility(&m) = Visibility{Mode: VisImmediate}
+	default:
+		*p.transport(&m) = Transport{}
+	}
+	return m
+}

@@ -45,8 +45,12 @@ func newBrowser(t testing.TB) *browser {
 		}
 		t.Skip("no chromium: pages are not opened")
 	}
+	profile, err := os.MkdirTemp("", "fencesim-chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1360, 900),
 	}
@@ -56,6 +60,15 @@ func newBrowser(t testing.TB) *browser {
 	t.Cleanup(stop)
 	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
+	t.Cleanup(func() { // it may still write into its profile while it ends
+		_ = chromedp.Cancel(ctx)
+		for range 20 {
+			if os.RemoveAll(profile) == nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 	b := &browser{Context: ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
 		b.mu.Lock()

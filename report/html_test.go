@@ -133,8 +133,19 @@ func agree(t *testing.T, b *browser, in report.Input, step int) {
 		y.Apply(s, y.Enabled(s, nil)[c])
 	}
 	var fences [][]string
-	for _, f := range y.FenceStates(s, 0) {
-		fences = append(fences, []string{f.Name, fmt.Sprint(f.Scheduled), fmt.Sprint(f.SeenByGPU), fmt.Sprint(f.SeenByCPU)})
+	for i, f := range y.FenceStates(s, 0) {
+		var way []string
+		for _, gpu := range []bool{false, true} {
+			for _, st := range y.Stores(s, int32(i), gpu) {
+				if st.OnItsWay {
+					way = append(way, fmt.Sprint(st.Value))
+				}
+			}
+		}
+		if n := len(way); n > 14 {
+			way = append(way[:12:12], fmt.Sprintf("and %d more", n-12))
+		}
+		fences = append(fences, []string{f.Name, fmt.Sprint(f.Scheduled), fmt.Sprint(f.SeenByGPU), fmt.Sprint(f.SeenByCPU), strings.Join(way, " ")})
 	}
 	enabled := []string{}
 	for _, e := range y.Enabled(s, nil) {
@@ -144,7 +155,7 @@ func agree(t *testing.T, b *browser, in report.Input, step int) {
 		}
 		enabled = append(enabled, y.Agent(e)+": "+y.Describe(e)+" "+word)
 	}
-	const rows = `[...document.querySelectorAll("[data-run=given] .counters tbody tr")].map(r => [...r.children].slice(0, 4).map(c => c.textContent))`
+	const rows = `[...document.querySelectorAll("[data-run=given] .counters tbody tr")].map(r => [...r.children].map(c => c.textContent))`
 	if diff := cmp.Diff(fences, eval[[][]string](t, b, rows)); diff != "" {
 		t.Errorf("step %d: fences of replay (-) and page (+): %s", step, diff)
 	}

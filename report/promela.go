@@ -147,7 +147,9 @@ func newPromela(programs []*model.Schedule, m model.Machine, o PromelaOptions) (
 	if err := p.declareFences(); err != nil {
 		return nil, err
 	}
-	p.declareObjects()
+	if err := p.declareObjects(); err != nil {
+		return nil, err
+	}
 	p.declareQueues()
 	if p.kind = p.hasPossible(); p.kind {
 		p.globals = append(p.globals, "bit kind = 1 /* merely possible transitions still happen */")

@@ -114,6 +114,7 @@ func (p *promela) bare(name string) (string, int32) {
 type promelaUse struct {
 	gpu, cpu bool // a wait of that side tests it
 	adds     uint64
+	most     uint32 // the largest value that is set
 	values   []uint32
 	stores   [2][]promelaStore // of the CPU, of the GPU
 }
@@ -121,7 +122,8 @@ type promelaUse struct {
 func (p *promela) fenceUses() ([]promelaUse, error) {
 	uses := make([]promelaUse, p.y.NumFences())
 	for i := range uses {
-		uses[i].values = append(uses[i].values, p.y.FenceInitial(int32(i)))
+		uses[i].most = p.y.FenceInitial(int32(i))
+		uses[i].values = append(uses[i].values, uses[i].most)
 	}
 	for a := range p.info {
 		gpu := p.queues[a] != nil
@@ -141,7 +143,7 @@ func (p *promela) fenceUses() ([]promelaUse, error) {
 				if c.Op == model.OpAdd {
 					u.adds += uint64(c.Value)
 				} else {
-					u.values = append(u.values, c.Value)
+					u.values, u.most = append(u.values, c.Value), max(u.most, c.Value)
 				}
 				u.gpu = u.gpu || promelaGuarded(c, gpu)
 			}
@@ -171,10 +173,10 @@ func (p *promela) declareFences() error {
 	for i := range uses {
 		u, f := &uses[i], &p.fences[i]
 		name, rank := p.bare(p.y.FenceName(int32(i)))
-		most := uint64(slices.Max(u.values)) + u.adds
-		if most > math.MaxInt32 {
+		most := uint64(u.most) + u.adds
+		if max(most, uint64(slices.Max(u.values))) > math.MaxInt32 {
 			if u.adds > 0 {
-				return fmt.Errorf("promela: fence %s: adds may reach %d: Promela's integers end at %d", p.y.FenceName(int32(i)), most, math.MaxInt32)
+				return fmt.Errorf("promela: fence %s: adds may reach %d, waits %d: Promela's integers end at %d", p.y.FenceName(int32(i)), most, slices.Max(u.values), math.MaxInt32)
 			}
 			slices.Sort(u.values)
 			f.values = slices.Compact(u.values) // only their order matters
@@ -244,7 +246,7 @@ func (f *promelaFence) number(v uint32) int {
 }
 
 // declareObjects makes the variables of arrays, events, groups, pairs and sleepers.
-func (p *promela) declareObjects() {
+func (p *promela) declareObjects() error {
 	p.arrays = make([]promelaArray, p.y.NumArrays())
 	p.events = make([]string, p.y.NumEvents())
 	p.groups = make([]promelaGroup, p.y.NumGroups())
@@ -265,7 +267,10 @@ func (p *promela) declareObjects() {
 			}
 			switch c.Op {
 			case model.OpSignal, model.OpAwait:
-				eventMost[c.Object] = max(eventMost[c.Object], c.Value)
+				if eventMost[c.Object] = max(eventMost[c.Object], c.Value); eventMost[c.Object] > math.MaxInt32 {
+					name := p.y.Programs[rank].Names.Of(p.src[a][i].Name)
+					return fmt.Errorf("promela: event %s: a value of %d: Promela's integers end at %d", name, c.Value, math.MaxInt32)
+				}
 				if c.Op == model.OpAwait {
 					p.events[c.Object] = "awaited"
 				}
@@ -286,7 +291,7 @@ func (p *promela) declareObjects() {
 	p.declareArrays(writes, pinned)
 	for e, use := range p.events {
 		if use != "" {
-			p.events[e] = p.global(promelaType(int64(min(eventMost[e], math.MaxInt32))), "event", int32(e), "")
+			p.events[e] = p.global(promelaType(int64(eventMost[e])), "event", int32(e), "")
 		}
 	}
 	for g := range p.groups {
@@ -321,6 +326,7 @@ func (p *promela) declareObjects() {
 			}
 		}
 	}
+	return nil
 }
 
 // promelaAgent is the last word of an agent's name.

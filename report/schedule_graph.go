@@ -29,7 +29,9 @@ type scheduleGraph struct {
 
 // newScheduleGraph reads rank 0's program, and says so if ranks differ. Where the run
 // chooses the ends of buffers, they are drawn where the size rule alone cuts.
-func newScheduleGraph(in Input) *scheduleGraph {
+//
+// With fold, a row of boxes that neither wait nor store becomes one box.
+func newScheduleGraph(in Input, fold bool) *scheduleGraph {
 	p := in.Programs[0]
 	g := &scheduleGraph{}
 	if p.FromGraph {
@@ -53,7 +55,20 @@ func newScheduleGraph(in Input) *scheduleGraph {
 	}
 	var waits []wait
 	lane := func(name string) { g.Lanes = append(g.Lanes, name) }
+	folded := 0 // boxes in the last one
 	box := func(title string, cmds []model.Command) {
+		if n := len(g.Boxes) - 1; fold && n >= 0 && g.Boxes[n].Lane == len(g.Lanes)-1 && !meets(cmds) {
+			if b := &g.Boxes[n]; folded > 0 {
+				folded += len(cmds)
+				first, _, _ := strings.Cut(b.Title, " to ")
+				b.Title, b.Lines = first+" to "+strings.Fields(title)[1], []string{fmt.Sprintf("%d commands", folded)}
+				return
+			}
+		}
+		folded = 0
+		if fold && !meets(cmds) {
+			folded = len(cmds)
+		}
 		b := scheduleBox{Lane: len(g.Lanes) - 1, Title: title}
 		i := len(g.Boxes)
 		if i > 0 && g.Boxes[i-1].Lane == b.Lane {
@@ -105,6 +120,18 @@ func newScheduleGraph(in Input) *scheduleGraph {
 	return g
 }
 
+// meets reports whether some command is more than a kernel on its own.
+func meets(cmds []model.Command) bool {
+	for i := range cmds {
+		switch cmds[i].Op {
+		case model.OpKernel, model.OpCoherent, model.OpBarrier, model.OpEncoder:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
 // bufferEnds are the ends of a queue's buffers: fixed, or where the size rule cuts.
 func bufferEnds(q *model.Queue) []int {
 	if q.Forced == nil {
@@ -126,7 +153,7 @@ func bufferEnds(q *model.Queue) []int {
 // CPU stream, a box for each command buffer and task, an arrow from each update to the
 // waits that it lets through.
 func ScheduleDOT(w io.Writer, in Input) error {
-	g := newScheduleGraph(in)
+	g := newScheduleGraph(in, false)
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph %s {\n  rankdir=LR;\n  bgcolor=transparent;\n  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n", dotString(in.Scenario.Name))
 	if g.Note != "" {
@@ -158,7 +185,7 @@ const mostColumns = 40
 // command buffer and task, in columns so that an update stands before the waits that it
 // lets through, where the schedule allows that.
 func ScheduleSVG(w io.Writer, in Input) error {
-	g := newScheduleGraph(in)
+	g := newScheduleGraph(in, in.Programs[0].FromGraph)
 	const font, lead, gutter, gapX, top = 11, 14, 120, 26, 48
 	arcs := append(append([]arc{}, g.Order...), g.Lets...)
 	column := columns(len(g.Boxes), arcs)

@@ -13,13 +13,16 @@ const (
 	svgWidth  = 1200
 	svgGutter = 120
 	svgHead   = 56
+	svgRest   = 28 // behind the last step: what lasts for ever
+	svgWords  = 40 // runs of at most so many steps have words in their lanes
 )
 
 // TimelineSVG draws a whole run: the lanes of agents and memory, then the counters, with a
 // title above and a sentence below. Dark and light follow the reader.
 func TimelineSVG(w io.Writer, t *Timeline, title, says string) error {
 	p := &timelinePicture{b: bufio.NewWriter(w), t: t}
-	p.px = float64(svgWidth-svgGutter-20) / float64(max(1, t.End()))
+	p.px = float64(svgWidth-svgGutter-svgRest-8) / float64(max(1, t.End()))
+	p.words = t.End() <= svgWords
 	p.layout()
 	lines := breakLines(says, 150)
 	height := p.height + 14 + 18*len(lines) + 26
@@ -51,6 +54,7 @@ type timelinePicture struct {
 	y, h   []int   // by lane
 	row    []float64
 	lineY  []int // by counter; 0: not drawn
+	words  bool
 	height int
 }
 
@@ -66,6 +70,10 @@ func (p *timelinePicture) layout() {
 	for _, w := range p.t.Waits {
 		used[w.Lane] = true
 	}
+	for _, f := range p.t.Flights {
+		used[f.Lane] = true
+	}
+	word := 14 * bit(p.words)
 	for i, l := range p.t.Lanes {
 		if used[i] || l.Kind == LaneMain || l.Kind == LaneQueue || l.Kind == LaneStream {
 			p.order = append(p.order, i)
@@ -75,11 +83,11 @@ func (p *timelinePicture) layout() {
 	y := svgHead
 	for _, i := range p.order {
 		l := p.t.Lanes[i]
-		h := 26
+		h := 26 + word
 		switch l.Kind {
 		case LaneQueue:
 			p.row[i] = max(8, min(22, 110/float64(l.Rows)))
-			h = int(p.row[i]*float64(l.Rows)) + 12
+			h = int(p.row[i]*float64(l.Rows)) + 12 + word
 		case LaneMemory:
 			p.row[i] = max(2, min(7, 110/float64(l.Rows)))
 			h = max(24, int(p.row[i]*float64(l.Rows))+10)
@@ -96,12 +104,21 @@ func (p *timelinePicture) layout() {
 	p.height = y
 }
 
-// x is where a time is drawn.
-func (p *timelinePicture) x(time int) float64 { return svgGutter + float64(time)*p.px }
+// until is where something ends that lasts to a time or, if it is open, for ever.
+func (p *timelinePicture) until(time int, open bool) float64 {
+	if open {
+		return p.x(p.t.End()) + svgRest
+	}
+	return p.x(time)
+}
 
-// num writes a coordinate with one decimal at most.
+// x is where a time is drawn.
+func (p *timelinePicture) x(time int) float64 { return svgGutter + float64(float64(time)*p.px) }
+
+// num writes a coordinate with one decimal at most. Products are rounded before they are
+// added to, here and above, so that every platform draws the same bytes.
 func num(v float64) string {
-	if r := float64(int(v*10+.5)) / 10; r != float64(int(r)) {
+	if r := float64(int(float64(v*10)+.5)) / 10; r != float64(int(r)) {
 		return fmt.Sprintf("%.1f", r)
 	}
 	return fmt.Sprintf("%d", int(v+.5))
@@ -142,7 +159,8 @@ func (p *timelinePicture) boxes() {
 		} else {
 			class += " still"
 		}
-		x, y, w := p.x(b.Started), float64(p.y[b.Lane])+6+float64(b.Row)*p.row[b.Lane], max(.8, float64(end-b.Started)*p.px)
+		x, y := p.x(b.Started), float64(p.y[b.Lane])+6+float64(float64(b.Row)*p.row[b.Lane])
+		w := max(.8, p.until(end, b.Finished < 0)-x)
 		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"/>`, class, num(x), num(y), num(w), num(p.row[b.Lane]-4))
 		if w > 22 && p.row[b.Lane] > 14 {
 			fmt.Fprintf(p.b, `<text class="soft" x="%s" y="%s" font-size="10">%d</text>`, num(x+3), num(y+10), b.Buffer)
@@ -159,27 +177,30 @@ func (p *timelinePicture) flights() {
 		} else {
 			class += " open"
 		}
-		if p.h[f.Lane] == 0 || end <= f.From+1 {
+		if p.h[f.Lane] == 0 || f.To >= 0 && end <= f.From+1 {
 			continue
 		}
-		y := float64(p.y[f.Lane]) + 5 + float64(f.Row)*p.row[f.Lane]
-		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, num(p.x(f.From+1)), num(y), num(max(1, float64(end-f.From-1)*p.px)), num(max(1.5, p.row[f.Lane]-1.5)))
+		y := float64(p.y[f.Lane]) + 5 + float64(float64(f.Row)*p.row[f.Lane])
+		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, num(p.x(f.From+1)), num(y), num(max(1, p.until(end, f.To < 0)-p.x(f.From+1))), num(max(1.5, p.row[f.Lane]-1.5)))
 	}
 }
 
 func (p *timelinePicture) waits() {
 	for _, w := range p.t.Waits {
-		if w.From == w.To {
+		if w.From == w.To && !w.Open {
 			continue
 		}
 		class := "span"
 		if w.Open {
 			class += " open"
 		}
-		x, width := p.x(w.From), float64(w.To-w.From)*p.px
-		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, class, num(x), p.y[w.Lane]+8, num(max(1, width)), p.h[w.Lane]-16)
-		if width > float64(textWidth(w.Text, 12)) {
-			fmt.Fprintf(p.b, `<text class="on-span" x="%s" y="%d" font-size="12">%s</text>`, num(x+4), p.y[w.Lane]+p.h[w.Lane]/2+4, html.EscapeString(w.Text))
+		x := p.x(w.From)
+		width, tall := p.until(w.To, w.Open)-x, p.h[w.Lane]-14*bit(p.words)
+		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, class, num(x), p.y[w.Lane]+8, num(max(1, width)), tall-16)
+		if room := float64(textWidth(w.Text, 12)); width > room {
+			fmt.Fprintf(p.b, `<text class="on-span" x="%s" y="%d" font-size="12">%s</text>`, num(x+4), p.y[w.Lane]+tall/2+4, html.EscapeString(w.Text))
+		} else if w.Open {
+			fmt.Fprintf(p.b, `<text class="on-span" text-anchor="end" x="%d" y="%d" font-size="12">%s</text>`, svgWidth-6, p.y[w.Lane]+tall/2+4, html.EscapeString(w.Text))
 		}
 		p.b.WriteByte('\n')
 	}
@@ -216,18 +237,19 @@ func (p *timelinePicture) steps() {
 			continue
 		}
 		last[key] = x
-		y, h := float64(p.y[s.Lane])+8, float64(p.h[s.Lane])-16
+		y, h := float64(p.y[s.Lane])+8, float64(p.h[s.Lane]-14*bit(p.words))-16
 		switch lane.Kind {
 		case LaneQueue:
-			y = float64(p.y[s.Lane]) + 6 + float64(rows[[2]int{s.Lane, s.Buffer}])*p.row[s.Lane]
+			y = float64(p.y[s.Lane]) + 6 + float64(float64(rows[[2]int{s.Lane, s.Buffer}])*p.row[s.Lane])
 			if strong {
 				y, h = y+1, p.row[s.Lane]-6
 			} else {
-				y, h = y+(p.row[s.Lane]-4)*.58, (p.row[s.Lane]-4)*.36
+				y, h = y+float64((p.row[s.Lane]-4)*.58), (p.row[s.Lane]-4)*.36
 			}
 		case LaneMemory:
 			y, h = float64(p.y[s.Lane]+p.h[s.Lane]-5), 4
 		}
+		p.say(k)
 		if _, ok := paths[key]; !ok {
 			keys = append(keys, key)
 		}
@@ -237,6 +259,23 @@ func (p *timelinePicture) steps() {
 	for _, key := range keys {
 		fmt.Fprintf(p.b, `<path class="step %s" d="%s"/>`+"\n", key[4:], paths[key])
 	}
+}
+
+// say writes what step k does below its mark, where a run is short enough.
+func (p *timelinePicture) say(k int) {
+	s := &p.t.Steps[k]
+	if !p.words || p.t.Lanes[s.Lane].Kind == LaneMemory {
+		return
+	}
+	room := 1
+	for k+room < p.t.End() && p.t.Steps[k+room].Lane != s.Lane {
+		room++
+	}
+	most := int(float64(room) * p.px / 6.2)
+	if most < 5 {
+		return
+	}
+	fmt.Fprintf(p.b, `<text class="soft" x="%s" y="%d" font-size="11">%s</text>`+"\n", num(p.x(k)+2), p.y[s.Lane]+p.h[s.Lane]-4, html.EscapeString(cut(s.Text, most)))
 }
 
 func (p *timelinePicture) counters() {
@@ -250,14 +289,14 @@ func (p *timelinePicture) counters() {
 			what = "event "
 		}
 		y := func(v uint32) float64 {
-			return float64(y0+svgLine) - float64(min(v, l.Most))/float64(l.Most)*(svgLine-4)
+			return float64(y0+svgLine) - float64(float64(min(v, l.Most))/float64(l.Most)*(svgLine-4))
 		}
 		line := func(points []Point) string {
 			b := fmt.Appendf(nil, "M%d %s", svgGutter, num(y(points[0].Value)))
 			for _, pt := range points[1:] {
 				b = fmt.Appendf(b, "H%sV%s", num(p.x(pt.Time)), num(y(pt.Value)))
 			}
-			return string(fmt.Appendf(b, "H%s", num(p.x(p.t.End()))))
+			return string(fmt.Appendf(b, "H%s", num(p.until(0, true))))
 		}
 		back := func(points []Point) string {
 			var b []byte
@@ -273,7 +312,7 @@ func (p *timelinePicture) counters() {
 		}
 		fmt.Fprintf(p.b, `<path class="gpu" d="%s"/>`+"\n", line(l.GPU))
 		for _, w := range p.t.Waits {
-			if w.Line != i || w.From == w.To {
+			if w.Line != i || w.From == w.To && !w.Open {
 				continue
 			}
 			class := "need"
@@ -281,8 +320,8 @@ func (p *timelinePicture) counters() {
 				class += " open"
 			}
 			x, v := p.x(w.From), y(w.Target)
-			fmt.Fprintf(p.b, `<path class="%s" d="M%s %sH%s"/>`, class, num(x), num(v), num(max(p.x(w.To), x+2)))
-			if float64(w.To-w.From)*p.px > 56 {
+			fmt.Fprintf(p.b, `<path class="%s" d="M%s %sH%s"/>`, class, num(x), num(v), num(max(p.until(w.To, w.Open), x+2)))
+			if p.until(w.To, w.Open)-x > 56 {
 				dy := -3.0
 				if v < float64(y0+14) {
 					dy = 13
@@ -295,7 +334,7 @@ func (p *timelinePicture) counters() {
 }
 
 // mostArrows is how many arrows a picture has; more would hide what they lead to.
-const mostArrows = 80
+const mostArrows = 40
 
 func (p *timelinePicture) arrows() {
 	for _, a := range p.t.Arrows {
@@ -305,7 +344,7 @@ func (p *timelinePicture) arrows() {
 		class, tip := "arrow", "tip"
 		x0, x1 := p.x(a.From)+p.px/2, p.x(a.To)+p.px/2
 		if a.Missing {
-			class, tip, x1 = "arrow missing", "tip missing", p.x(a.To)
+			class, tip, x1 = "arrow missing", "tip missing", p.until(0, true)-4
 		}
 		y0, y1 := p.y[a.FromLane]+5, p.y[a.ToLane]+p.h[a.ToLane]-6
 		if a.ToLane > a.FromLane {

@@ -143,9 +143,13 @@ func (b *waitBuilder) onItsWay(from int, x sim.Blocked, name string, onWay []sim
 	if n < 0 {
 		needs := "nothing forces it to arrive"
 		if mode.Mode == model.VisLag && !x.GPU {
-			needs = fmt.Sprintf("sure once its buffer and %d later ones have finished", mode.Buffers)
-			if mode.Buffers == 0 {
+			switch mode.Buffers {
+			case 0:
 				needs = "sure once its buffer has finished"
+			case 1:
+				needs = "sure once its buffer and 1 later one have finished"
+			default:
+				needs = fmt.Sprintf("sure once its buffer and %d later ones have finished", mode.Buffers)
 			}
 		}
 		n = b.add(WaitNode{Name: "memory", At: at, Needs: needs, Memory: true})
@@ -153,7 +157,11 @@ func (b *waitBuilder) onItsWay(from int, x sim.Blocked, name string, onWay []sim
 	b.edge(from, n, fmt.Sprintf("needs %d, sees %d", x.Target, x.Seen))
 	if mode.Mode == model.VisLag && !x.GPU {
 		issued := b.y.IssuedIn(b.s, x.Fence, onWay[0])
-		b.toAgent(n, onWay[0].Agent, fmt.Sprintf("must finish buffer %d and %d later", issued, mode.Buffers))
+		label := fmt.Sprintf("must finish buffer %d", issued)
+		if mode.Buffers > 0 {
+			label += fmt.Sprintf(" and %d later", mode.Buffers)
+		}
+		b.toAgent(n, onWay[0].Agent, label)
 	}
 }
 

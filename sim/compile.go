@@ -10,7 +10,7 @@ import (
 // Options are choices of the layout. The zero value is the default.
 type Options struct {
 	// Window is how many unfinished buffers of a queue with run-time ends a state has room
-	// for; 0 means as many as there can be. A run that needs more sets [System.Overflow].
+	// for; 0 stands for 256. A run that needs more sets [System.Overflow].
 	Window int
 }
 
@@ -18,6 +18,9 @@ type Options struct {
 // schedules must be valid (see model.Scenario.Programs).
 func Compile(programs []*model.Schedule, m model.Machine, o Options) *System {
 	m = m.Normal()
+	if o.Window == 0 {
+		o.Window = 256
+	}
 	c := &compiler{System: &System{Programs: programs, Machine: m, m: compileMachine(m)}, o: o}
 	for r := range programs {
 		c.declare(int32(r))
@@ -45,7 +48,7 @@ type compiler struct {
 	o       Options
 	l       layout
 	fenceAt []map[model.Sym]int32 // per rank
-	arrayAt []map[model.Sym]int32
+	arrayAt [][]int32 // per rank and name: array+1, 0 none
 	eventAt []map[model.Sym]int32
 	groupAt []map[string]int32
 	pairAt  map[[2]int32]int32
@@ -92,7 +95,7 @@ func (c *compiler) declare(r int32) {
 	rk.queues.hi, rk.streams.hi, rk.handlers.hi = int32(len(c.System.queues)), int32(len(c.System.streams)), int32(len(c.System.handlers))
 	c.ranks = append(c.ranks, rk)
 	c.fenceAt = append(c.fenceAt, map[model.Sym]int32{})
-	c.arrayAt = append(c.arrayAt, map[model.Sym]int32{})
+	c.arrayAt = append(c.arrayAt, make([]int32, p.Names.Len()))
 	c.eventAt = append(c.eventAt, map[model.Sym]int32{})
 	c.groupAt = append(c.groupAt, map[string]int32{})
 	for _, f := range p.Fences {
@@ -218,11 +221,11 @@ func (c *compiler) remoteFence(r int32, s model.Sym, ref model.RankRef) int32 {
 }
 
 func (c *compiler) array(r int32, s model.Sym) int32 {
-	if i, ok := c.arrayAt[r][s]; ok {
-		return i
+	if i := c.arrayAt[r][s]; i > 0 {
+		return i - 1
 	}
 	i := int32(len(c.arrays))
-	c.arrayAt[r][s] = i
+	c.arrayAt[r][s] = i + 1
 	c.arrays = append(c.arrays, array{rank: r, name: c.Programs[r].Names.Of(s)})
 	c.versions, c.pinned, c.writers = append(c.versions, 0), append(c.pinned, false), append(c.writers, 0)
 	return i
@@ -569,7 +572,7 @@ func (c *compiler) place(r int32) {
 		hd := &c.System.handlers[h]
 		hd.pc, hd.phase = l.count(len(hd.cmds)), c.phaseOf(hd.cmds, false)
 	}
-	if rk.program.FromGraph && c.o.Window > 0 {
+	if rk.program.FromGraph {
 		rk.overflow = l.bits(1)
 	}
 	for i := range c.arrays {
@@ -658,7 +661,7 @@ func (c *compiler) placeQueue(q *queue, throttles int) {
 		q.open, q.base = l.count(n), l.count(n)
 	}
 	room := most
-	if !q.fixed && c.o.Window > 0 {
+	if !q.fixed {
 		room = min(room, c.o.Window)
 	}
 	if c.m.overlap || !q.fixed {
@@ -883,7 +886,7 @@ func (c *compiler) start() {
 	}
 	for r := range c.ranks {
 		for _, sym := range c.Programs[r].Inputs {
-			a := &c.arrays[c.arrayAt[r][sym]]
+			a := &c.arrays[c.arrayAt[r][sym]-1]
 			a.version.set(s, 1)
 			a.visible.set(s, 1)
 		}

@@ -10,7 +10,7 @@ import (
 
 // verbs makes the verbs, in the order of the help.
 var verbs = []func(*world) *cobra.Command{
-	newExplore, newReplay, newList, newShow, newReport, newView, newExport, newVersion,
+	newExplore, newReplay, newConform, newList, newShow, newReport, newView, newExport, newVersion,
 }
 
 func newRoot(w *world) *cobra.Command {

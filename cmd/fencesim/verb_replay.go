@@ -22,6 +22,7 @@ type replayFlags struct {
 	on       string
 	backend  string
 	out      string
+	device   deviceFlags
 }
 
 func newReplay(w *world) *cobra.Command {
@@ -39,11 +40,17 @@ the flags that replace parts of a scenario run the trace on another one.
 A scenario is run by --steps, or by a strategy: random with --seed, or laziest, which takes
 no step that nothing forces.
 
+With --backend the same schedule runs on real fences: on threads or on a GPU. The machine is
+imposed, a hang is declared after --patience, every wait is released, and what happened is
+held against the model. A trace imposes its buffer ends and the main threads' choices.
+
 ` + statusHelp,
 		Example: `  fencesim replay out/hang-1.trace.json
   fencesim explore case.yaml --json | fencesim replay -
   fencesim replay mlx-independent-reductions --strategy random --seed 7
-  fencesim replay example-one-slot --steps 0:3,1`,
+  fencesim replay example-one-slot --steps 0:3,1
+  fencesim replay mlx-independent-reductions --backend host
+  fencesim replay --backend metal --selftest --out record`,
 		Args: v.scenario.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return v.run(c, w, args) },
 	}
@@ -54,17 +61,26 @@ no step that nothing forces.
 	f.StringVar(&v.steps, "steps", "", "the run as a `CODE`: choices among the enabled steps, separated by commas; c:n is n times c, a+bxn n times a and b")
 	f.IntVar(&v.rank, "rank", -1, "run rank `N` alone; its collectives pass when it reaches them (default all ranks)")
 	f.StringVar(&v.on, "on", "", "run the trace on this `SCENARIO` instead of its own")
-	f.Var(newChoice(&v.backend, "sim", "auto"), "backend", "what runs it: sim; auto is the best there is, which is sim")
-	f.StringVar(&v.out, "out", "", "write replay.trace.json into the folder `DIR`, made if missing")
+	f.Var(newChoice(&v.backend, "sim", "host", "cuda", "metal", "auto"), "backend", "what runs it: sim, the model; or a device: host (threads), cuda, metal, or auto, the first GPU found and else host")
+	f.StringVar(&v.out, "out", "", "write replay.trace.json, on a device its result, into the folder `DIR`, made if missing")
+	v.device.add(f)
 	v.output.add(f)
 	c.ValidArgsFunction = completeScenario
 	return c
 }
 
 func (v *replayFlags) run(c *cobra.Command, w *world, args []string) error {
+	if v.backend != "sim" {
+		return v.onDevice(c, w, args)
+	}
 	o, err := v.output.options(w)
 	if err != nil {
 		return err
+	}
+	for _, name := range deviceOnly {
+		if c.Flags().Changed(name) {
+			return usage("replay: --%s goes with a device: --backend host, cuda, metal or auto", name)
+		}
 	}
 	o.Rows = -1
 	sc, t, err := v.open(w, args)

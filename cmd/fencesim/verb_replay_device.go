@@ -7,12 +7,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fencesim/fencesim/hwreplay"
 	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/report"
-	"github.com/fencesim/fencesim/sim"
 )
 
 // A process that was started to hold a device does that and nothing else. It is an init,
@@ -29,6 +29,7 @@ type deviceFlags struct {
 	impose   string
 	patience time.Duration
 	kernel   time.Duration
+	follow   bool
 	selftest bool
 }
 
@@ -37,11 +38,12 @@ func (d *deviceFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&d.impose, "impose", "", "on a device: impose the machine `NAME|FILE` instead of the scenario's")
 	f.DurationVar(&d.patience, "patience", 2*time.Second, "on a device: after `TIME` without progress a run hangs and is released")
 	f.DurationVar(&d.kernel, "kernel", 0, "on a device: each kernel computes for `TIME`")
+	f.BoolVar(&d.follow, "follow", false, "on a device: impose the buffer ends of the run in which the GPU is ahead of the main thread")
 	f.BoolVar(&d.selftest, "selftest", false, "on a device: provoke the reported hangs, release them, run the corpus; --out keeps the record")
 }
 
 // deviceOnly are the names of the flags that go with a device.
-var deviceOnly = []string{"repeat", "impose", "patience", "kernel", "selftest"}
+var deviceOnly = []string{"repeat", "impose", "patience", "kernel", "follow", "selftest"}
 
 // config is how the device is run.
 func (d *deviceFlags) config() (hwreplay.Config, error) {
@@ -56,15 +58,46 @@ func (d *deviceFlags) config() (hwreplay.Config, error) {
 	return hwreplay.Config{Patience: d.patience, Kernel: d.kernel}, nil
 }
 
-// replayDevice runs a scenario, or if t is not nil that trace of it, on a device. With
-// fast a run in which the GPU is ahead of the main thread is imposed.
-func (w *world) replayDevice(ctx context.Context, backend string, d *deviceFlags, sc *model.Scenario, t *sim.Trace, fast bool, drawn seed, o outputFlags, dir string) error {
+// onDevice is replay with a backend that is a device.
+func (v *replayFlags) onDevice(c *cobra.Command, w *world, args []string) error {
+	for _, name := range []string{"steps", "rank", "strategy"} {
+		if c.Flags().Changed(name) {
+			return usage("replay: --%s goes with --backend sim: a device makes its own run, or a trace's", name)
+		}
+	}
+	if _, err := v.output.options(w); err != nil {
+		return err
+	}
+	d := &v.device
+	if d.selftest {
+		if len(args) > 0 {
+			return usage("replay: --selftest runs scenarios of its own: unexpected %q", args[0])
+		}
+		return w.selftest(c.Context(), v.backend, d, v.output, v.out)
+	}
 	config, err := d.config()
 	if err != nil {
 		return err
 	}
-	config.Seed = uint64(drawn)
-	q := &hwreplay.Request{Trace: t, Repeat: d.repeat, Config: config, Brief: o.quiet, Follow: fast && t == nil}
+	sc, t, err := v.open(w, args)
+	if err != nil {
+		return err
+	}
+	config.Seed = uint64(v.seed)
+	q := &hwreplay.Request{Trace: t, Repeat: d.repeat, Config: config, Brief: v.output.quiet, Follow: d.follow && t == nil}
+	src, err := scenarioJSON(sc)
+	if err != nil {
+		return err
+	}
+	if q.Scenario = string(src); t != nil {
+		t.Scenario = src
+	}
+	return v.perform(c.Context(), w, q)
+}
+
+// perform makes the runs and prints what came of them.
+func (v *replayFlags) perform(ctx context.Context, w *world, q *hwreplay.Request) error {
+	d, o, dir := &v.device, v.output, v.out
 	if d.impose != "" {
 		m, err := openMachine(d.impose)
 		if err != nil {
@@ -72,14 +105,7 @@ func (w *world) replayDevice(ctx context.Context, backend string, d *deviceFlags
 		}
 		q.Impose = &hwreplay.Machine{Machine: m}
 	}
-	if t == nil {
-		src, err := scenarioJSON(sc)
-		if err != nil {
-			return err
-		}
-		q.Scenario = string(src)
-	}
-	r, err := hwreplay.Perform(ctx, &hwreplay.Task{Backend: backend, Replay: q}, nil)
+	r, err := hwreplay.Perform(ctx, &hwreplay.Task{Backend: v.backend, Replay: q}, nil)
 	if err != nil {
 		return deviceError("replay", err)
 	}

@@ -24,6 +24,7 @@ type Result struct {
 	Vector      int64         // bytes of a state
 	Memory      float64       // MiB in all
 	Elapsed     time.Duration // of the checker's process
+	CPU         time.Duration // its processor time
 	Complete    bool          // the search was not cut short
 }
 
@@ -107,6 +108,9 @@ func (c *Checker) Run(ctx context.Context, args ...string) (Result, error) {
 	r := Result{Elapsed: time.Since(started)}
 	if ctx.Err() != nil {
 		return r, ctx.Err()
+	}
+	if cmd.ProcessState != nil {
+		r.CPU = max(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), time.Microsecond)
 	}
 	m := errorsLine.FindSubmatch(out)
 	if m == nil {

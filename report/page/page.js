@@ -9,6 +9,7 @@ const el = (tag, props, ...children) => {
 const esc = s => String(s).replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
 const RELEASED = 4294967295;
 const number = v => v === RELEASED ? "released" : String(v);
+const REST = 30; // pixels behind the last step: what lasts for ever
 const STORE = 1, WAIT = 2, EDGE = 3, ARRIVE = 4, MEET = 5, BAD = 6;
 const markClass = ["", "store", "wait", "edge", "memory", "meet", "bad"];
 
@@ -113,16 +114,16 @@ class Player {
     this.show();
   }
   step(e) { return this.from + (e.clientX - this.plot.getBoundingClientRect().left) / this.px; }
-  fit() { this.px = Math.min(110, (this.width - 26) / Math.max(1, this.run.n)); this.from = 0; this.whole = true; }
+  fit() { this.px = Math.min(110, (this.width - REST - 6) / Math.max(1, this.run.n)); this.from = 0; this.whole = true; }
   zoom(f, around) {
     const at = around === undefined ? this.time : around, x = (at - this.from) * this.px;
-    this.px = Math.max((this.width - 26) / Math.max(1, this.run.n), Math.min(110, this.px * f));
+    this.px = Math.max((this.width - REST - 6) / Math.max(1, this.run.n), Math.min(110, this.px * f));
     this.from = at - x / this.px;
     this.whole = false;
     this.clamp();
     this.draw();
   }
-  clamp() { this.from = Math.max(0, Math.min(this.from, this.run.n + 26 / this.px - this.width / this.px)); }
+  clamp() { this.from = Math.max(0, Math.min(this.from, this.run.n + (REST + 6) / this.px - this.width / this.px)); }
   go(t) {
     t = Math.max(0, Math.min(this.run.n, t));
     if (t === this.time && this.slider.value === String(t)) return;
@@ -166,7 +167,7 @@ class Player {
     run.lines.forEach((l, i) => {
       const g = run.lineGeometry[i];
       if (!g) return;
-      out.push(`<path class="rule" d="M0 ${g.y - 10}H400"/><text x="10" y="${g.y + 12}">${l.event ? "event" : "fence"} ${esc(l.name)}</text>
+      out.push(`<path class="rule" d="M0 ${g.y - 10}H400"/><text x="10" y="${g.y + 12}">${esc(l.name.replace(/^(rank \d+ )?/, "$1" + (l.event ? "event " : "fence ")))}</text>
         <text class="soft" x="10" y="${g.y + 28}">0 to ${l.most}</text>`);
     });
     this.q(".gutter").innerHTML = `<svg width="150" height="${run.height}">${out.join("")}</svg>`;
@@ -212,6 +213,7 @@ class Player {
     this.mini();
     const {run, px, width, from} = this, to = from + width / px, out = [];
     const x = t => Math.round((t - from) * px * 10) / 10;
+    const until = (t, open) => open ? x(run.n) + REST : x(t);
     const wide = Math.max(px, 1);
     const W = n => Math.round(n * 10) / 10;
     out.push(`<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern><pattern id="hatch-bad" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch bad" d="M0 0V6"/></pattern></defs>`);
@@ -234,19 +236,19 @@ class Player {
         continue;
       }
       if (px >= 3 && started > committed + 1 && g.row > 12) out.push(`<path class="lead" d="M${x(committed + 1)} ${y + h - 1}H${x(started)}"/>`);
-      const x0 = Math.max(x(started), -4), x1 = Math.min(x(open), width + 4);
+      const x0 = Math.max(x(started), -4), x1 = Math.min(until(open, finished < 0), width + 4);
       out.push(`<rect class="box${b % 2 ? " alt" : ""}${killed ? " killed" : ""}${finished < 0 ? " still" : ""}" x="${x0}" y="${y}" width="${W(Math.max(x1 - x0, .8))}" height="${h}" rx="2"><title>buffer ${b}${killed ? ", killed" : ""}</title></rect>`);
       if (x1 - x0 > 20 && h > 12) out.push(`<text class="soft" x="${Math.max(x0, 0) + 3}" y="${y + 10}">${b}</text>`);
     }
     for (const [lane, line, f, t, target, gpu, open, text] of run.waits) {
-      if (t < from || f > to || t === f) continue;
-      const g = run.geometry[lane], x0 = Math.max(x(f), 0), x1 = Math.min(x(t), width), tall = run.n <= 40 ? 14 : 0;
+      if (t < from || f > to || t === f && !open) continue;
+      const g = run.geometry[lane], x0 = Math.max(x(f), 0), x1 = Math.min(until(t, open), width), tall = run.n <= 40 ? 14 : 0;
       out.push(`<rect class="span${open ? " open" : ""}" x="${x0}" y="${g.y + 9}" width="${W(Math.max(x1 - x0, 1))}" height="${g.h - 18 - tall}"><title>${esc(run.words[text])}</title></rect>`);
     }
     for (const [lane, row, line, f, t, value, text] of run.flights) {
       const end = t < 0 ? run.n : t + 1;
       if (end < from || f > to) continue;
-      const g = run.geometry[lane], x0 = Math.max(x(f + 1), -4), x1 = Math.min(x(end), width + 4), y = g.y + 5 + row * g.row;
+      const g = run.geometry[lane], x0 = Math.max(x(f + 1), -4), x1 = Math.min(until(end, t < 0), width + 4), y = g.y + 5 + row * g.row;
       out.push(`<rect class="flight${t < 0 ? " open" : ""}" x="${x0}" y="${W(y)}" width="${W(Math.max(x1 - x0, 1))}" height="${W(Math.max(1.5, g.row - 1.5))}"><title>${esc(run.words[text])} on its way</title></rect>`);
     }
     // Steps: one path per lane and kind.
@@ -286,7 +288,7 @@ class Player {
     // The words of waits lie over their hatching.
     for (const [lane, , f, t, , , open, text] of run.waits) {
       if (t < from || f > to) continue;
-      const g = run.geometry[lane], x0 = Math.max(x(f), 2), x1 = Math.min(x(t), width), w = run.words[text];
+      const g = run.geometry[lane], x0 = Math.max(x(f), 2), x1 = Math.min(until(t, open), width), w = run.words[text];
       if (x1 - x0 > w.length * 7) out.push(`<text class="on-span" x="${x0 + 4}" y="${g.y + (g.h - (run.n <= 40 ? 14 : 0)) / 2 + 4}">${esc(w)}</text>`);
     }
     // Counters.
@@ -298,7 +300,7 @@ class Player {
       const line = points => {
         let k = Math.max(0, upTo(points, from, p => p[0])), d = `M${Math.max(x(points[k][0]), -2)} ${y(points[k][1])}`;
         for (k++; k < points.length && points[k][0] <= to; k++) d += `H${x(points[k][0])}V${y(points[k][1])}`;
-        return d + `H${Math.min(x(run.n), width + 2)}`;
+        return d + `H${Math.min(until(0, true), width + 2)}`;
       };
       if (!l.event) {
         const back = points => { // the same line from right to left
@@ -310,8 +312,8 @@ class Player {
       }
       out.push(`<path class="gpu" d="${line(l.gpu)}"/>`);
       for (const [, ln, f, t, target, , open] of run.waits) {
-        if (ln !== i || t < from || f > to || t === f) continue;
-        const x0 = Math.max(x(f), 0), x1 = Math.min(x(t), width);
+        if (ln !== i || t < from || f > to || t === f && !open) continue;
+        const x0 = Math.max(x(f), 0), x1 = Math.min(until(t, open), width);
         out.push(`<path class="need${open ? " open" : ""}" d="M${x0} ${y(target)}H${W(Math.max(x1, x0 + 2))}"/>`);
         if (x1 - x0 > 60) out.push(`<text class="soft" x="${x0 + 3}" y="${y(target) < g.y + 14 ? y(target) + 12 : y(target) - 3}">needs ${target}</text>`);
       }
@@ -323,7 +325,7 @@ class Player {
       const near = f === k || via === k || t === k;
       if (!few && !near && !missing || !run.geometry[a] || !run.geometry[b]) continue;
       const ga = run.geometry[a], gb = run.geometry[b];
-      const x0 = x(f + .5), y0 = ga.y + (b > a ? ga.h - 5 : 5), x1 = missing ? x(t) : x(t + .5), y1 = gb.y + (b > a ? 6 : gb.h - 6), bend = Math.min(60, Math.max(12, (x1 - x0) / 2));
+      const x0 = x(f + .5), y0 = ga.y + (b > a ? ga.h - 5 : 5), x1 = missing ? until(t, true) - 4 : x(t + .5), y1 = gb.y + (b > a ? 6 : gb.h - 6), bend = Math.min(60, Math.max(12, (x1 - x0) / 2));
       out.push(`<path class="arrow${near ? " near" : ""}${missing ? " missing" : ""}" d="M${x0} ${y0}C${W(x0 + bend)} ${y0} ${W(x1 - bend)} ${y1} ${x1} ${y1}"/><path class="tip${missing ? " missing" : ""}" d="M${x1} ${y1}l-6 -3v6z"/>`);
     }
     // Cursor.
@@ -441,7 +443,7 @@ document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 });
-addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("main details")) d.open = true; for (const p of Object.values(players)) { p.width = 980; p.fit(); p.draw(); } });
+addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("main details")) d.open = true; for (const p of Object.values(players)) { p.width = 540; p.fit(); p.draw(); } });
 addEventListener("afterprint", () => { for (const p of Object.values(players)) { p.width = p.plot.clientWidth; p.fit(); p.draw(); } });
 
 const data = JSON.parse(document.getElementById("data").textContent);

@@ -1,0 +1,148 @@
+package hwreplay
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
+
+// once runs a corpus test on threads.
+func once(t *testing.T, name string, m model.Machine) (*Plan, *Outcome) {
+	t.Helper()
+	for _, c := range mustCorpus() {
+		if c.scenario.Name != name {
+			continue
+		}
+		p := NewPlan(c.programs, c.on(m))
+		r, err := NewRunner(p, Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		out, err := r.Run(Config{Patience: brisk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, out
+	}
+	t.Fatal(name)
+	return nil, nil
+}
+
+func preset(t *testing.T, name string) model.Machine {
+	t.Helper()
+	p, ok := model.PresetNamed(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	return p.Machine
+}
+
+// The comparison sees what is wrong: each doctored outcome is outside the model.
+func TestCompareSeesWhatIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		name, test, machine string
+		doctor              func(*Outcome)
+	}{
+		{"a hang that is none", "handshake", "ideal", func(o *Outcome) { o.Finished, o.Hung = false, true }},
+		{"an end that is none", "same-queue", "ideal", func(o *Outcome) { o.Finished, o.Hung = true, false }},
+		{"a counter", "handshake", "ideal", func(o *Outcome) { o.Ranks[0].Counters.GPU++ }},
+		{"a fence", "handshake", "ideal", func(o *Outcome) { o.Ranks[0].Fences[0].cpu = 0 }},
+		{"a lost transition", "handshake", "ideal", func(o *Outcome) {
+			l := o.chains[len(o.chains)-1]
+			o.chains[len(o.chains)-1] = append(l[:2:2], l[3:]...)
+		}},
+		{"two transitions the wrong way round", "handshake", "ideal", func(o *Outcome) {
+			l := o.chains[len(o.chains)-1]
+			l[1], l[2] = l[2], l[1]
+		}},
+		{"a hang in which a store should have arrived", "next-buffer", "lag-1", func(o *Outcome) {
+			// The wait's buffer, cut off before it starts.
+			l := o.chains[len(o.chains)-1]
+			o.chains[len(o.chains)-1] = l[:len(l)-1]
+		}},
+	} {
+		p, out := once(t, tc.test, preset(t, tc.machine))
+		if c := Compare(p.System, out); c.Model != Allowed {
+			t.Fatalf("%s: before it was doctored: %s: %s", tc.name, c.Model, c.Reason)
+		}
+		tc.doctor(out)
+		if c := Compare(p.System, out); c.Model != Outside || c.Reason == "" {
+			t.Errorf("%s: %s, %q", tc.name, c.Model, c.Reason)
+		}
+	}
+}
+
+// An outcome can be held against another machine: a hang of stores that come late is
+// outside an ideal one.
+func TestCompareAgainstAnotherMachine(t *testing.T) {
+	p, out := once(t, "next-buffer", preset(t, "lag-1"))
+	if !out.Hung {
+		t.Fatal("it finished")
+	}
+	ideal := sim.Compile(p.System.Programs, model.Machine{}, sim.Options{})
+	if c := Compare(ideal, out); c.Model != Outside {
+		t.Errorf("%s", c.Model)
+	}
+}
+
+// The words of agreements, machines and disciplines can be read back.
+func TestAgreementText(t *testing.T) {
+	for _, a := range []Agreement{Undecided, Allowed, Outside} {
+		b, _ := a.MarshalText()
+		var back Agreement
+		if err := back.UnmarshalText(b); err != nil || back != a {
+			t.Errorf("%s reads back as %s", a, back)
+		}
+	}
+	for _, p := range model.Presets {
+		b, err := (&Machine{p.Machine}).MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m Machine
+		if err := m.UnmarshalJSON(b); err != nil || m.Name() != p.Name {
+			t.Errorf("%s reads back as %q: %v", p.Name, m.Name(), err)
+		}
+	}
+}
+
+// What a device cannot do is refused before anything runs, with what and why.
+func TestRefusals(t *testing.T) {
+	src := `{"fencesim": 1, "ranks": 2, "schedule": {"inputs": ["a"], "queues": [{"name": "gpu", "buffers": [["send a to next", "recv a from prev"]]}]},
+	  "machine": {"slots": 1, "transport": {"buffered": 1}}}`
+	_, err := Replay(&Request{Scenario: src}, Host{}, nil)
+	if !errors.Is(err, ErrCannotImpose) || !strings.Contains(err.Error(), "slots with a send") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Open("abacus"); err == nil || errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	if d, err := Open("auto"); err != nil || d == nil {
+		t.Errorf("auto: %v", err)
+	}
+}
+
+// A run can be stopped from outside; its threads come back.
+func TestStop(t *testing.T) {
+	p, _, err := never(time.Minute).Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRunner(p, Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	time.AfterFunc(50*time.Millisecond, r.Stop)
+	if _, err := r.Run(Config{Patience: 10 * time.Second}); !errors.Is(err, ErrStopped) {
+		t.Errorf("%v", err)
+	}
+	if _, err := r.Run(Config{}); !errors.Is(err, ErrStopped) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
