@@ -20,6 +20,7 @@ type evaluatorResult struct {
 	// those that are stuck; each may stand for several values seen by the CPU.
 	States, Transitions, StuckStates int64
 	CanFinish                        bool   // some run finishes
+	sys *sim.System // on which Stuck's choices run; nil without a hang
 	Exhausted                        bool   // all was visited: only then does a false CanFinish mean that none does
 	Bound                            string // "" or states, memory, time or interrupt
 }
@@ -57,8 +58,10 @@ func (y *evaluatorSystem) decide(ctx context.Context, p *model.Schedule, m model
 		best = best[:1]
 	}
 	var err error
-	if r.Stuck, err = g.witnesses(best, p, m, sim.Options{Window: witnessWindow}); err == errWindow {
-		r.Stuck, err = g.witnesses(best, p, m, sim.Options{})
+	r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{})
+	if r.Stuck, err = g.witnesses(best, r.sys); err == errWindow {
+		r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{Window: len(p.Main) + 1})
+		r.Stuck, err = g.witnesses(best, r.sys)
 	}
 	if err != nil {
 		return r, fmt.Errorf("evaluator: %w", err)
@@ -69,15 +72,10 @@ func (y *evaluatorSystem) decide(ctx context.Context, p *model.Schedule, m model
 	return r, nil
 }
 
-// witnessWindow is how many buffers in flight the simulator has room for when a witness is
-// driven; with room for all a state of a large schedule is large. Choices do not depend on it.
-const witnessWindow = 256
-
 var errWindow = errors.New("more buffers in flight than the window")
 
 // witnesses drives a run to each goal.
-func (g *evaluatorSearch) witnesses(goals []evaluatorGoal, p *model.Schedule, m model.Machine, o sim.Options) ([]evaluatorStuck, error) {
-	sys := sim.Compile([]*model.Schedule{p}, m, o)
+func (g *evaluatorSearch) witnesses(goals []evaluatorGoal, sys *sim.System) ([]evaluatorStuck, error) {
 	var out []evaluatorStuck
 	for _, goal := range goals {
 		w, err := g.witness(sys, goal)

@@ -315,7 +315,7 @@ func (c *evaluatorCase) outcome() plainOutcome {
 func (c *evaluatorCase) tightWindow(fail func(string, ...any)) {
 	g, _ := newEvaluatorSystem(c.p, c.m, levelWindows).search(context.Background(), searchBounds{})
 	for window := 1; window < 4; window++ {
-		if _, err := g.witnesses(g.best(g.y.counters()), c.p, c.m, sim.Options{Window: window}); err != nil && err != errWindow {
+		if _, err := g.witnesses(g.best(g.y.counters()), sim.Compile([]*model.Schedule{c.p}, c.m, sim.Options{Window: window})); err != nil && err != errWindow {
 			fail("window %d: %v", window, err)
 		}
 	}

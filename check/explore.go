@@ -33,6 +33,7 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 	}
 	res := e.result()
 	if !cfg.NoShrink && (res.Verdict == Hang || res.Verdict == Violation) && ctx.Err() == nil {
+		e.programs, e.units = nil, nil // large ones go before smaller ones come
 		res.Shrunk = Minimize(ctx, sc, res, cfg)
 	}
 	res.Elapsed = time.Since(started).Seconds()

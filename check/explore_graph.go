@@ -135,6 +135,9 @@ func (e *exploration) evaluate(u *unit, p *model.Schedule) error {
 	}
 	// A queue of the fragment can be stuck only at a wait for a task that the CPU has not run.
 	u.know("orphan", Holds, Certificate)
+	if u.sys == nil {
+		u.sys = r.sys
+	}
 	e.build(u)
 	for _, st := range r.Stuck {
 		steps, last := follow(u.sys, st.Choices)

@@ -18,7 +18,6 @@ type found struct {
 	bound     string
 	collision float64
 	canFinish bool
-	orphan    bool
 	stuck     map[model.Counters]path // a shortest known one per counters
 	violated  map[string]path         // by property, hang and orphan aside
 	orphans   *path

@@ -42,7 +42,7 @@ func (h *History) Check(limit time.Duration) (Linearizable, []string) {
 		if len(ops) > longHistory && counterOnly(ops) {
 			v = h.checkCounter(o, ops)
 		} else {
-			v = h.checkGeneral(o, ops, limit)
+			v = h.checkGeneral(ops, limit)
 		}
 		switch v {
 		case NotLinear:
@@ -71,7 +71,7 @@ func counterOnly(ops []HistoryOp) bool {
 }
 
 // checkGeneral asks porcupine.
-func (h *History) checkGeneral(object int, ops []HistoryOp, limit time.Duration) Linearizable {
+func (h *History) checkGeneral(ops []HistoryOp, limit time.Duration) Linearizable {
 	switch porcupine.CheckOperationsTimeout(h.model(), porcupineOps(ops), limit) {
 	case porcupine.Ok:
 		return Linear

@@ -54,7 +54,7 @@ func TestCounterCheckerEqualsPorcupine(t *testing.T) {
 	for seed := range uint64(30000) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		h := randomHistory(rng, 1+rng.IntN(9))
-		want := h.checkGeneral(0, h.Ops, 0)
+		want := h.checkGeneral(h.Ops, 0)
 		answers[want]++
 		if got := h.checkCounter(0, h.Ops); got != want {
 			t.Fatalf("seed %d: %s, porcupine says %s, of a counter at %d:\n%s", seed, got, want, h.Objects[0].Initial, opsText(h.Ops))

@@ -15,6 +15,7 @@ const (
 	minimizeTries  = 600
 	minimizeWork   = 3_000_000 // transitions and operations over all tries
 	minimizeStates = 20_000    // of one try
+	minimizeLarge  = 50_000    // operations from which on a scenario is made small at once
 )
 
 // Minimize looks for a smaller scenario that fails as res does: the same property is
@@ -35,6 +36,7 @@ func Minimize(ctx context.Context, sc *model.Scenario, res *Result, cfg Config) 
 	if len(res.Stuck) > 0 {
 		m.kind = res.Stuck[0].kind
 	}
+	m.coarse()
 	for _, cure := range []func(*model.Scenario) bool{onIdeal, underPerUpdate} {
 		c := *m.best
 		if cure(&c) && m.free(&c) {
@@ -97,6 +99,27 @@ func underPerUpdate(sc *model.Scenario) bool {
 	d := model.PerUpdate
 	sc.Discipline = &d
 	return true
+}
+
+// coarse makes a generated scenario of very many operations small at once, so that what
+// follows does not work on a million of them.
+func (m *minimizer) coarse() {
+	g := m.best.Generate
+	if g == nil {
+		return
+	}
+	for n := 64; n < g.Reductions && n*(2*g.Rounds+4) < minimizeLarge; n *= 8 {
+		if g.Reductions*(2*g.Rounds+4) <= minimizeLarge {
+			return
+		}
+		c := *m.best
+		small := *g
+		small.Reductions = n
+		c.Generate = &small
+		if m.try(&c, fmt.Sprintf("reductions %d to %d", g.Reductions, n)) {
+			return
+		}
+	}
 }
 
 // free reports whether sc is known not to hang.

@@ -407,7 +407,6 @@ type access struct {
 	write   bool
 	gpu     bool
 	version uint32
-	text    string
 }
 
 // data sets why uses of an array are not ordered, and returns why some read is not known

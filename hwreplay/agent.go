@@ -36,6 +36,7 @@ func (x *run) over(a *runAgent) bool {
 func (x *run) spin(a *runAgent, f func() bool) bool {
 	var p pause
 	for first := true; ; first = false {
+		a.polls.Add(1)
 		if x.over(a) {
 			return false
 		}

@@ -43,7 +43,7 @@ func randomPrograms(t *testing.T, d Device, cases int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := r.Run(Config{Patience: 120 * time.Millisecond, Kill: 20 * time.Millisecond, GiveUp: 5 * time.Millisecond, Seed: seed})
+		out, err := r.Run(Config{Patience: 200 * time.Millisecond, Kill: 20 * time.Millisecond, GiveUp: 5 * time.Millisecond, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

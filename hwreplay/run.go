@@ -224,7 +224,9 @@ type runAgent struct {
 	log    []event
 	state  atomic.Int32 // agentRuns and so on
 	pc, to atomic.Int32 // streams: tasks done, tasks handed over
-	killed func() bool  // calls: the buffer was killed
+	polls  atomic.Int64 // looks of its waits
+	seen   int64        // watching thread: polls when something last moved
+	killed func() bool  // calls: the buffer was killed or has left
 	buffer int32
 }
 

@@ -26,13 +26,16 @@ func (x *run) watch() *Outcome {
 		now := time.Now()
 		if p := x.progress(); p != progress {
 			progress, last, busy = p, now, 0
+			for _, a := range x.agents {
+				a.seen = a.polls.Load()
+			}
 		}
 		still := now.Sub(last)
 		x.publish(still >= x.config.Quiet && x.still())
 		if x.plan.Machine.Watchdog != model.WatchdogOff {
 			x.killSpinning()
 		}
-		if still >= x.config.Patience && !x.endsItself() {
+		if still >= x.config.Patience && (x.looked() || still >= 10*x.config.Patience) && !x.endsItself() {
 			return &Outcome{Elapsed: time.Since(start)}
 		}
 		switch busy++; {
@@ -174,6 +177,17 @@ func (x *run) progress() int64 {
 func (x *run) still() bool {
 	for _, a := range x.agents {
 		if a.state.Load() == agentRuns && (a.plan.kind == sim.MainThread || a.plan.kind == sim.CPUStream) {
+			return false
+		}
+	}
+	return true
+}
+
+// looked reports whether every thread of the CPU that waits has looked again since
+// something last moved: on a busy machine one may not have run at all.
+func (x *run) looked() bool {
+	for _, a := range x.agents {
+		if (a.plan.kind == sim.MainThread || a.plan.kind == sim.CPUStream) && a.state.Load() != agentDone && a.polls.Load() < a.seen+3 {
 			return false
 		}
 	}

@@ -75,6 +75,7 @@ type page struct {
 	Advice  []check.Advice
 	Sources []string
 	Replay  string
+	Shrunk  *shrunkPage
 	Cure    *cure
 	Live    *live
 
@@ -105,6 +106,12 @@ type cure struct {
 	Targets []targetRow
 	More    int // targets left out
 	Steps   int
+}
+
+// shrunkPage is the smallest scenario found that fails alike.
+type shrunkPage struct {
+	Removed []string
+	File    string
 }
 
 // targetRow is one wait with its targets under both disciplines.
@@ -164,6 +171,17 @@ func newPage(ctx context.Context, in Input) (*page, error) {
 		}
 		p.Replay, p.Advice = r.Replay, r.Advice
 		p.known(r)
+		if r.Shrunk != nil {
+			sc, err := model.Parse("shrunk", r.Shrunk.Scenario)
+			if err != nil {
+				return nil, err
+			}
+			text, err := sc.Format()
+			if err != nil {
+				return nil, err
+			}
+			p.Shrunk = &shrunkPage{r.Shrunk.Removed, string(text)}
+		}
 	}
 	p.machine(in.Scenario.Machine)
 	return p, nil

@@ -48,7 +48,7 @@ type compiler struct {
 	o       Options
 	l       layout
 	fenceAt []map[model.Sym]int32 // per rank
-	arrayAt [][]int32 // per rank and name: array+1, 0 none
+	arrayAt [][]int32             // per rank and name: array+1, 0 none
 	eventAt []map[model.Sym]int32
 	groupAt []map[string]int32
 	pairAt  map[[2]int32]int32
@@ -58,7 +58,6 @@ type compiler struct {
 	writers  []uint64 // per array: GPU writes
 	toCPU    [][]storeRef
 	toGPU    [][]storeRef
-	resets   bool
 	values   []uint64 // per fence: largest value
 	eventMax []uint32
 	freed    []bool
@@ -290,26 +289,18 @@ func (c *compiler) commands(r int32) {
 		}
 		q.handler[h.buffer] = i
 	}
-	steps := p.Steps()
-	rk.main = make([]mainStep, len(steps))
-	for i := range steps {
-		st := mainStep{Step: steps[i]}
-		switch st.Kind {
-		case model.StepEnqueue, model.StepTask:
-			st.target = rk.streams.lo + st.Target
-		case model.StepCommit, model.StepEncode, model.StepUpdate, model.StepFlush:
-			st.target = rk.queues.lo + st.Target
-		case model.StepSynchronize:
-			if st.target = rk.streams.lo + st.Target; st.Queue {
-				st.target = rk.queues.lo + st.Target
-			}
+	rk.main = p.Steps()
+	for i := range rk.main {
+		switch st := &rk.main[i]; st.Kind {
 		case model.StepExit:
 			c.usesDead = true
 		case model.StepCommand:
-			cc := c.command(r, rk.agent, "main", st.Command, int32(i), -1, 0)
-			st.cmd = &cc
+			if rk.cmds == nil {
+				rk.cmds = map[int32]*cmd{}
+			}
+			x := c.command(r, rk.agent, "main", st.Command, int32(i), -1, 0)
+			rk.cmds[int32(i)] = &x
 		}
-		rk.main[i] = st
 	}
 	c.encodedBefore(r)
 }
@@ -342,7 +333,7 @@ func (c *compiler) encodedBefore(r int32) {
 			c.System.queues[q].encoded[i+1] = c.System.queues[q].encoded[i]
 		}
 		if k := rk.main[i].Kind; k == model.StepEncode || k == model.StepUpdate {
-			c.System.queues[rk.main[i].target].encoded[i+1] = rk.main[i].N
+			c.System.queues[rk.queues.lo+rk.main[i].Target].encoded[i+1] = rk.main[i].N
 		}
 	}
 }
@@ -367,9 +358,9 @@ func (c *compiler) scheduledBefore(r, f int32) []uint32 {
 		var cmds []cmd
 		switch st.Kind {
 		case model.StepEncode, model.StepUpdate:
-			cmds = c.System.queues[st.target].cmds
+			cmds = c.System.queues[rk.queues.lo+st.Target].cmds
 		case model.StepTask:
-			cmds = c.System.streams[st.target].cmds
+			cmds = c.System.streams[rk.streams.lo+st.Target].cmds
 		}
 		if len(cmds) > 0 {
 			out[i+1] += count(cmds, done[&cmds[0]], st.N)
@@ -511,7 +502,7 @@ func (c *compiler) storeOrders() {
 	}
 	for r := range c.ranks {
 		for i := range c.ranks[r].main {
-			if x := c.ranks[r].main[i].cmd; x != nil {
+			if x := c.ranks[r].cmds[int32(i)]; x != nil {
 				note(x, false)
 			}
 		}
@@ -777,7 +768,7 @@ func (c *compiler) commandsOf(agent int32) []*cmd {
 		add(c.System.handlers[a.index].cmds)
 	case agentMain:
 		for i := range c.ranks[a.index].main {
-			if x := c.ranks[a.index].main[i].cmd; x != nil {
+			if x := c.ranks[a.index].cmds[int32(i)]; x != nil {
 				out = append(out, x)
 			}
 		}

@@ -57,7 +57,7 @@ func (y *System) enabledMain(s State, r int32, buf []Transition) []Transition {
 	}
 	st := &rk.main[at]
 	if st.Kind == model.StepCommand {
-		return y.enabledCommand(s, st.cmd, rk.agent, 0, int32(rk.phase.get(s)), buf)
+		return y.enabledCommand(s, rk.cmds[at], rk.agent, 0, int32(rk.phase.get(s)), buf)
 	}
 	if y.mainBlocks(s, rk, st, at) {
 		return buf
@@ -66,15 +66,15 @@ func (y *System) enabledMain(s State, r int32, buf []Transition) []Transition {
 }
 
 // mainBlocks reports whether step at of a main thread cannot be taken.
-func (y *System) mainBlocks(s State, rk *rank, st *mainStep, at int32) bool {
+func (y *System) mainBlocks(s State, rk *rank, st *model.Step, at int32) bool {
 	switch st.Kind {
 	case model.StepCommit:
-		return y.full(s, &y.queues[st.target])
+		return y.full(s, &y.queues[rk.queues.lo+st.Target])
 	case model.StepFlush:
-		q := &y.queues[st.target]
+		q := &y.queues[rk.queues.lo+st.Target]
 		return q.open.int(s) < q.encoded[at] && y.full(s, q)
 	case model.StepEncode:
-		q := &y.queues[st.target]
+		q := &y.queues[rk.queues.lo+st.Target]
 		return q.forced[q.open.get(s)] <= st.N && y.full(s, q)
 	case model.StepThrottle:
 		if n := rk.blocked.int(s); n > 0 {
@@ -90,9 +90,9 @@ func (y *System) mainBlocks(s State, rk *rank, st *mainStep, at int32) bool {
 		}
 	case model.StepSynchronize:
 		if st.Queue {
-			return y.unfinished(s, &y.queues[st.target]) > 0
+			return y.unfinished(s, &y.queues[rk.queues.lo+st.Target]) > 0
 		}
-		sr := &y.streams[st.target]
+		sr := &y.streams[rk.streams.lo+st.Target]
 		return sr.pc.get(s) < sr.enq.get(s)
 	}
 	return false
@@ -485,8 +485,8 @@ func (y *System) enabledJoins(s State, x *cmd, t Transition, buf []Transition) [
 func (y *System) current(s State, r int32, f func(agent, b int32, x *cmd, phase int32)) {
 	rk := &y.ranks[r]
 	dead := rk.dead.get(s) != 0
-	if at := rk.at.int(s); !dead && int(at) < len(rk.main) && rk.main[at].cmd != nil {
-		f(rk.agent, 0, rk.main[at].cmd, int32(rk.phase.get(s)))
+	if at := rk.at.int(s); !dead && int(at) < len(rk.main) && rk.cmds[at] != nil {
+		f(rk.agent, 0, rk.cmds[at], int32(rk.phase.get(s)))
 	}
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {
 		q := &y.queues[i]

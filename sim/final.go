@@ -194,7 +194,7 @@ func (y *System) Blocked(s State, r int) []Blocked {
 		out = append(out, Blocked{Agent: y.agents[agent].name, At: at, Needs: needs, Rank: r, Index: agent, Fence: -1})
 		return &out[len(out)-1]
 	}
-	if at := rk.at.int(s); int(at) < len(rk.main) && rk.main[at].cmd == nil {
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.cmds[at] == nil {
 		add(rk.agent, y.StepText(r, int(at)), y.mainNeeds(s, rk, &rk.main[at], at))
 	} else if int(at) >= len(rk.main) && rk.dead.get(s) == 0 {
 		for i := rk.queues.lo; i < rk.queues.hi; i++ {
@@ -223,7 +223,7 @@ func (y *System) Blocked(s State, r int) []Blocked {
 	return out
 }
 
-func (y *System) mainNeeds(s State, rk *rank, st *mainStep, at int32) string {
+func (y *System) mainNeeds(s State, rk *rank, st *model.Step, at int32) string {
 	switch st.Kind {
 	case model.StepThrottle:
 		if n := rk.blocked.int(s); n > 0 {
@@ -232,9 +232,9 @@ func (y *System) mainNeeds(s State, rk *rank, st *mainStep, at int32) string {
 		return "room on a queue to commit what is open"
 	case model.StepSynchronize:
 		if st.Queue {
-			return "every committed buffer of " + y.queues[st.target].name + " to finish"
+			return "every committed buffer of " + y.queues[rk.queues.lo+st.Target].name + " to finish"
 		}
-		return "every task of " + y.streams[st.target].name + " to run"
+		return "every task of " + y.streams[rk.streams.lo+st.Target].name + " to run"
 	}
 	return fmt.Sprintf("fewer than %d unfinished buffers on the queue", y.m.inFlight)
 }

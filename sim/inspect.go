@@ -73,7 +73,7 @@ func (y *System) Commands(a int32) []CommandInfo {
 		}
 	case agentMain:
 		for i := range y.ranks[ag.index].main {
-			if x := y.ranks[ag.index].main[i].cmd; x != nil {
+			if x := y.ranks[ag.index].cmds[int32(i)]; x != nil {
 				add(x, 0)
 			} else {
 				out = append(out, CommandInfo{Object: -1, Peer: -1})
@@ -144,7 +144,7 @@ func (y *System) IdleOnly(s State, t Transition) bool { return !t.CPU && y.idleO
 
 // Step is what a main thread's transition of kind KindStep does.
 func (y *System) Step(t Transition) model.Step {
-	return y.ranks[y.agents[t.Agent].rank].main[t.Cmd].Step
+	return y.ranks[y.agents[t.Agent].rank].main[t.Cmd]
 }
 
 // Contested reports whether the throttle test t would find too many active tasks: only
@@ -422,7 +422,7 @@ func (y *System) Remaining(s State, a int32) int {
 // back: steps of its main thread, and starts and finishes of its buffers.
 func (y *System) EnabledSilent(s State, r int32, buf []Transition) []Transition {
 	rk := &y.ranks[r]
-	if at := rk.at.int(s); int(at) < len(rk.main) && rk.dead.get(s) == 0 && rk.main[at].cmd == nil {
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.dead.get(s) == 0 && rk.cmds[at] == nil {
 		buf = y.enabledMain(s, r, buf)
 	}
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {

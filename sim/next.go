@@ -57,17 +57,17 @@ func (y *System) applyStep(s State, t Transition) {
 	done := true
 	switch st.Kind {
 	case model.StepEnqueue:
-		y.streams[st.target].enq.add(s, st.N)
+		y.streams[rk.streams.lo+st.Target].enq.add(s, st.N)
 	case model.StepTask:
-		y.streams[st.target].enq.set(s, uint64(st.N))
+		y.streams[rk.streams.lo+st.Target].enq.set(s, uint64(st.N))
 	case model.StepCommit:
-		y.queues[st.target].com.add(s, 1)
+		y.queues[rk.queues.lo+st.Target].com.add(s, 1)
 	case model.StepFlush:
-		if q := &y.queues[st.target]; q.open.int(s) < q.encoded[at] {
+		if q := &y.queues[rk.queues.lo+st.Target]; q.open.int(s) < q.encoded[at] {
 			y.commitOpen(s, rk, q, q.encoded[at], false)
 		}
 	case model.StepEncode:
-		if q := &y.queues[st.target]; q.forced[q.open.get(s)] <= st.N {
+		if q := &y.queues[rk.queues.lo+st.Target]; q.forced[q.open.get(s)] <= st.N {
 			y.commitOpen(s, rk, q, st.N, true)
 		}
 	case model.StepThrottle:
@@ -83,7 +83,7 @@ func (y *System) applyStep(s State, t Transition) {
 }
 
 // throttle is the step of that name; it reports whether the main thread goes on.
-func (y *System) throttle(s State, rk *rank, st *mainStep, at int32) bool {
+func (y *System) throttle(s State, rk *rank, st *model.Step, at int32) bool {
 	if rk.blocked.get(s) > 0 { // fewer are active now
 		rk.blocked.set(s, 0)
 		return true

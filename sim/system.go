@@ -113,7 +113,8 @@ type agent struct {
 
 type rank struct {
 	program  *model.Schedule
-	main     []mainStep
+	main     []model.Step
+	cmds     map[int32]*cmd // commands of the main thread by step
 	agent    int32
 	at       field // index of the main thread's step
 	phase    field // of a command, or of a step that blocks in its middle
@@ -131,13 +132,6 @@ type rank struct {
 }
 
 type span struct{ lo, hi int32 }
-
-// mainStep is a step with its command compiled; enc is only for throttle steps of graphs.
-type mainStep struct {
-	model.Step
-	target int32 // index into the system's queues or streams
-	cmd    *cmd
-}
 
 type queue struct {
 	rank, agent  int32
@@ -197,7 +191,6 @@ type fence struct {
 	toCPU    pending
 	toGPU    pending
 	initial  uint32
-	plainMax bool
 }
 
 // pending is the stores of one fence on their way to one side.
@@ -240,7 +233,6 @@ type group struct {
 	arrived field
 	fixed   []model.Sym // names by ordinal, where the order is known
 	names   []field     // otherwise: name+1 by ordinal
-	list    []string    // otherwise: names
 }
 
 // pair is the buffer between one sender and one receiver.

@@ -162,7 +162,7 @@ func (y *System) cmdAt(agentIndex, i int32) *cmd {
 	a := &y.agents[agentIndex]
 	switch a.kind {
 	case agentMain:
-		return y.ranks[a.index].main[i].cmd
+		return y.ranks[a.index].cmds[i]
 	case agentQueue:
 		return &y.queues[a.index].cmds[i]
 	case agentStream:
@@ -204,5 +204,5 @@ func (y *System) StepText(r, i int) string {
 	case model.StepFlush:
 		return "commit what is open on " + queue()
 	}
-	return y.text(st.cmd)
+	return y.text(rk.cmds[int32(i)])
 }
