@@ -115,20 +115,10 @@ func barriers(t *testing.T) string {
 	return b.String()
 }
 
-// sightsOf says which observations the machine forbids, allows or requires on the burst.
+// sightsOf says which observations the machine forbids, allows or requires on the burst, and
+// of hangs also on a schedule whose GPU waits for nothing.
 func sightsOf(t *testing.T, m model.Machine) map[string]string {
 	t.Helper()
-	e, _ := Get("mlx-barrier-burst-broken")
-	s := parse(t, e)
-	s.Machine, s.Ranks = m, 1
-	r, err := check.Explore(context.Background(), s, check.Config{All: true, NoShrink: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	finishes, ok, err := check.Finishes(context.Background(), s, check.Config{})
-	if err != nil || !ok {
-		t.Fatal("whether a run finishes is not known", err)
-	}
 	word := func(possible, always bool) string {
 		switch {
 		case !possible:
@@ -138,20 +128,35 @@ func sightsOf(t *testing.T, m model.Machine) map[string]string {
 		}
 		return "allows"
 	}
-	hangs := r.Verdict == check.Hang
-	out := map[string]string{"every cycle passes": word(finishes, !hangs), "hangs": word(hangs, !finishes)}
+	out := map[string]string{}
 	kinds := map[string]bool{}
-	for _, st := range r.Stuck {
-		cpu, gpu := "CPU idle", "GPU idle"
-		for _, b := range st.Ranks[0].Blocked {
-			switch {
-			case b.Agent == "stream cpu":
-				cpu = "CPU thread spins"
-			case b.Agent == "queue gpu" && strings.HasPrefix(b.At, "wait"):
-				gpu = "GPU spins"
-			}
+	for i, name := range []string{"mlx-barrier-burst-broken", "mlx-reader-gap-broken"} {
+		e, _ := Get(name)
+		s := parse(t, e)
+		s.Machine, s.Ranks = m, 1
+		r, err := check.Explore(context.Background(), s, check.Config{All: true, NoShrink: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-		kinds["hangs: "+cpu+", "+gpu] = true
+		finishes, ok, err := check.Finishes(context.Background(), s, check.Config{})
+		if err != nil || !ok {
+			t.Fatal("whether a run finishes is not known", err)
+		}
+		if hangs := r.Verdict == check.Hang; i == 0 {
+			out["every cycle passes"], out["hangs"] = word(finishes, !hangs), word(hangs, !finishes)
+		}
+		for _, st := range r.Stuck {
+			cpu, gpu := "CPU idle", "GPU idle"
+			for _, b := range st.Ranks[0].Blocked {
+				switch {
+				case b.Agent == "stream cpu":
+					cpu = "CPU thread spins"
+				case b.Agent == "queue gpu" && strings.HasPrefix(b.At, "wait"):
+					gpu = "GPU spins"
+				}
+			}
+			kinds["hangs: "+cpu+", "+gpu] = true
+		}
 	}
 	for _, k := range []string{"hangs: CPU thread spins, GPU spins", "hangs: CPU thread spins, GPU idle", "hangs: CPU idle, GPU spins"} {
 		out[k] = word(kinds[k], false)

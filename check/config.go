@@ -17,6 +17,7 @@ type Config struct {
 	All       bool          // go on past the first hang: all stuck states
 	Exact     bool          // keep whole states in the visited set, not hashes
 	NoShrink  bool
+	NoAdvice  bool // leave Advice empty
 	// Reductions names the reductions in force; nil means all of [Reductions], an empty
 	// list none.
 	Reductions []string

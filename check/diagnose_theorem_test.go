@@ -13,10 +13,10 @@ import (
 // one rank or two. That the same graphs can hang for waits on the whole tape and with late
 // stores shows that there is something to see.
 func TestIdealMachineTheorem(t *testing.T) {
-	const limit = 4000
+	const limit = 700
 	proved := []model.Discipline{model.Count, model.PerUpdate, model.EventCount, model.Event}
 	decided, hangs, late := 0, 0, 0
-	for seed := range uint64(250) {
+	for seed := range uint64(120) {
 		g, e, _, _ := naive.RandomGraph(rand.New(rand.NewPCG(seed, 4)), naive.Config{Plain: true})
 		streams := 0
 		for _, s := range g.Streams {
@@ -45,7 +45,7 @@ func TestIdealMachineTheorem(t *testing.T) {
 		}
 	}
 	t.Logf("%d decided; %d graphs hang with tape, %d with count on lag-2", decided, hangs, late)
-	if decided < 1000 || hangs == 0 || late == 0 {
+	if decided < 250 || hangs == 0 || late == 0 {
 		t.Errorf("%d decided, %d and %d hangs: too few", decided, hangs, late)
 	}
 }

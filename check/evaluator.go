@@ -19,10 +19,10 @@ type evaluatorResult struct {
 	// States and Transitions count closed states and the choices between them, StuckStates
 	// those that are stuck; each may stand for several values seen by the CPU.
 	States, Transitions, StuckStates int64
-	CanFinish                        bool   // some run finishes
-	sys *sim.System // on which Stuck's choices run; nil without a hang
-	Exhausted                        bool   // all was visited: only then does a false CanFinish mean that none does
-	Bound                            string // "" or states, memory, time or interrupt
+	CanFinish                        bool        // some run finishes
+	sys                              *sim.System // on which Stuck's choices run; nil without a hang
+	Exhausted                        bool        // all was visited: only then does a false CanFinish mean that none does
+	Bound                            string      // "" or states, memory, time or interrupt
 }
 
 // An evaluatorStuck is a reachable stuck state with a run to it: indexes into Enabled of the

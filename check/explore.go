@@ -32,12 +32,32 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 		return nil, err
 	}
 	res := e.result()
+	if !cfg.NoAdvice && e.operations() < maxAdvised {
+		res.Advice = advice(sc)
+	}
 	if !cfg.NoShrink && (res.Verdict == Hang || res.Verdict == Violation) && ctx.Err() == nil {
 		e.programs, e.units = nil, nil // large ones go before smaller ones come
 		res.Shrunk = Minimize(ctx, sc, res, cfg)
 	}
 	res.Elapsed = time.Since(started).Seconds()
 	return res, nil
+}
+
+// maxAdvised bounds the operations of a scenario that is also looked at for advice.
+const maxAdvised = 100_000
+
+// operations counts the commands of queues over the distinct schedules.
+func (e *exploration) operations() int {
+	n := 0
+	for i, p := range e.programs {
+		if i > 0 && p == e.programs[0] {
+			continue
+		}
+		for q := range p.Queues {
+			n += len(p.Queues[q].Commands)
+		}
+	}
+	return n
 }
 
 // exploration is one call of [Explore]: the units that are decided and what was found.
@@ -66,6 +86,9 @@ type unit struct {
 	reason    string
 	slack     *int
 	reduced   []string
+	cover     *covering // while sampling
+	covered   *Coverage
+	miss      string
 }
 
 func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*exploration, error) {
@@ -294,6 +317,9 @@ func (e *exploration) result() *Result {
 		}
 		if u.slack != nil && (res.Slack == nil || *u.slack < *res.Slack) {
 			res.Slack = u.slack
+		}
+		if u.covered != nil && res.Coverage == nil {
+			res.Coverage, res.Miss = u.covered, u.miss
 		}
 		if u.reason != "" && !slices.Contains(reasons, u.reason) {
 			reasons = append(reasons, u.reason)

@@ -23,6 +23,7 @@ func (e *exploration) sample(u *unit) {
 	}
 	u.found = newFound()
 	u.proofs = map[string]Proof{}
+	u.cover = newCovering(u.sys)
 	started := time.Now()
 	longest := 0
 	for i := range runs {
@@ -41,6 +42,7 @@ func (e *exploration) sample(u *unit) {
 			break
 		}
 	}
+	u.covered, u.cover = u.cover.coverage(u.frag), nil
 	u.read(Sampled)
 	if u.found.bound == "" {
 		for _, p := range Properties {
@@ -51,7 +53,7 @@ func (e *exploration) sample(u *unit) {
 	}
 	u.reason = fmt.Sprintf("%d runs chosen by %s: no proof of what was not seen", u.found.runs, e.strategy())
 	if e.cfg.Strategy == "pct" {
-		u.reason += "; " + e.miss(u, longest)
+		u.miss = e.miss(u, longest)
 	}
 }
 
@@ -105,6 +107,9 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 			return len(p.steps)
 		}
 		t := buf[by.choose(s, buf)]
+		if u.cover != nil {
+			u.cover.before(s, t)
+		}
 		p.steps = append(p.steps, t)
 		p.possible += b2i(t.Possible)
 		u.found.transitions++
@@ -113,6 +118,9 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 			if _, ok := u.found.violated[w]; !ok {
 				u.found.violated[w] = path{append([]sim.Transition(nil), p.steps...), p.possible}
 			}
+		}
+		if u.cover != nil {
+			u.cover.after(s, t)
 		}
 	}
 }

@@ -112,6 +112,10 @@ func (m *Matrix) safety() []string {
 			continue
 		}
 		text := "the weakest safe machine is " + safe
+		if safe == "" && m.FirstUnsafe[d] == "" {
+			out = append(out, heading(d)+": not known on "+Order[0])
+			continue
+		}
 		if safe == "" {
 			text = "safe on none of " + Order[0] + " to " + Order[len(Order)-1]
 		}

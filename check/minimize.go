@@ -25,7 +25,7 @@ const (
 // ranks, reductions, rounds, operations, buffers, commands and assumptions of the machine,
 // and keeps what verifies by [Explore]. Nil if nothing can go.
 func Minimize(ctx context.Context, sc *model.Scenario, res *Result, cfg Config) *Shrunk {
-	m := &minimizer{ctx: ctx, cfg: Config{Seed: cfg.Seed, NoShrink: true, MaxStates: minimizeStates, Workers: 1}, best: source(sc), property: "hang"}
+	m := &minimizer{ctx: ctx, cfg: Config{Seed: cfg.Seed, NoShrink: true, NoAdvice: true, MaxStates: minimizeStates, Workers: 1}, best: source(sc), property: "hang"}
 	if res.Verdict != Hang {
 		i := slices.IndexFunc(Properties, func(p string) bool { return p != "hang" && res.Properties[p] == Violated })
 		if i < 0 {

@@ -121,6 +121,7 @@ type Result struct {
 	StuckStates int64             `json:"stuck_states"`
 	Collision   float64           `json:"collision,omitempty"` // bound on the chance that hashing dropped a state
 	Miss        string            `json:"miss,omitempty"`      // a sampled ok: bound on the chance of having missed a bug
+	Coverage    *Coverage         `json:"coverage,omitempty"`  // of a sample
 	Stuck       []Stuck           `json:"stuck"`
 	Violations  []Found           `json:"violations,omitempty"`
 	Shrunk      *Shrunk           `json:"shrunk,omitempty"`

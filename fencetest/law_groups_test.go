@@ -116,3 +116,23 @@ func TestIndependentReductions(t *testing.T) {
 	})
 	t.Logf("per-update hangs: %v", counts)
 }
+
+// Waits for the whole tape hang even on the ideal machine as soon as there are two groups:
+// a reduction of the first then waits for an update of the second, which stands behind a
+// wait for that reduction. So do waits whose target grows, unless the throttle keeps the
+// main thread from the second group until the first is through, as it does with the limits
+// of the reported workload. With one group, and with targets that are fixed when the wait
+// is encoded, nothing hangs there.
+func TestTargetsThatComeTooLate(t *testing.T) {
+	for _, r := range []int{1, 2, 7, 19, 20, 21, 23, 32, 40, 47} {
+		for _, active := range []int{10, 100_000} {
+			sc := chains(r, 2, 1<<24, model.Evaluator{MaxActive: active})
+			for _, d := range []model.Discipline{model.Whole, model.Late, model.Count, model.PerUpdate} {
+				want := len(groups(r, 20)) > 1 && (d == model.Whole || d == model.Late && active > 10)
+				if got, err := hangs(under(sc, d, model.Visibility{})); err != nil || got != want {
+					t.Errorf("%d reductions, at most %d active, %s on the ideal machine: hang %v (%v), want %v", r, active, d, got, err, want)
+				}
+			}
+		}
+	}
+}

@@ -469,3 +469,36 @@ func (y *System) Executed(s State, a, i int32) bool {
 	done, _, _ := y.standing(s, a, y.cmdAt(a, i))
 	return done
 }
+
+// WaitsUnmet calls f for every wait, park or await that an agent of rank r stands at and
+// that is not satisfied in s.
+func (y *System) WaitsUnmet(s State, r int32, f func(agent, cmd int32)) {
+	y.current(s, r, func(a, _ int32, x *cmd, _ int32) {
+		switch x.op {
+		case model.OpWait, model.OpPark, model.OpAwait:
+			if !y.satisfied(s, x) {
+				f(a, x.index)
+			}
+		}
+	})
+}
+
+// Overtakes reports whether arrival t, enabled in s, passes an older store of its fence that
+// is still on its way.
+func (y *System) Overtakes(s State, t Transition) bool {
+	if t.Kind != KindVisible || t.CPU {
+		return false
+	}
+	p := &y.fences[t.Agent].toCPU
+	return !p.ordered && p.members.first(s) < t.Cmd
+}
+
+// StoreOf is the agent and command whose store an arrival brings.
+func (y *System) StoreOf(t Transition) (agent, cmd int32) {
+	p := &y.fences[t.Agent].toCPU
+	if t.CPU {
+		p = &y.fences[t.Agent].toGPU
+	}
+	x := p.stores[t.Cmd].cmd
+	return x.holder, x.index
+}

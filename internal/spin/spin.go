@@ -54,7 +54,7 @@ func Version(ctx context.Context) string {
 // A Checker is a compiled model in a folder of its own.
 type Checker struct {
 	dir     string
-	Compile time.Duration // translation and compilation
+	Compile time.Duration // processor time of translation and compilation
 }
 
 // Compile translates a model and compiles it in folder dir with flags of the C compiler,
@@ -64,20 +64,22 @@ func Compile(ctx context.Context, dir string, model []byte, flags ...string) (*C
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
 	if err := os.WriteFile(filepath.Join(dir, "model.pml"), model, 0o644); err != nil {
 		return nil, err
 	}
-	if err := execute(ctx, dir, "spin", "-a", "-o3", "model.pml"); err != nil {
+	translation, err := execute(ctx, dir, "spin", "-a", "-o3", "model.pml")
+	if err != nil {
 		return nil, err
 	}
-	if err := execute(ctx, dir, cc, append(append([]string{"-w"}, flags...), "-o", "pan", "pan.c")...); err != nil {
+	compilation, err := execute(ctx, dir, cc, append(append([]string{"-w"}, flags...), "-o", "pan", "pan.c")...)
+	if err != nil {
 		return nil, err
 	}
-	return &Checker{dir, time.Since(started)}, nil
+	return &Checker{dir, translation + compilation}, nil
 }
 
-func execute(ctx context.Context, dir, name string, args ...string) error {
+// execute runs a command and gives the processor time of it and of what it ran.
+func execute(ctx context.Context, dir, name string, args ...string) (time.Duration, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
 	out, err := c.CombinedOutput()
@@ -85,9 +87,9 @@ func execute(ctx context.Context, dir, name string, args ...string) error {
 		err = errors.New("a fault in the model")
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, out)
+		return 0, fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, out)
 	}
-	return nil
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), nil
 }
 
 var (
