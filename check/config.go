@@ -38,7 +38,7 @@ var Reductions = []struct{ Name, Doc string }{
 	{"merge", "commit, start and finish of buffers and the handing over of tasks are taken at once where nothing observes them"},
 	{"ranks", "ranks that meet only in collectives of one stream are decided one by one"},
 	{"persistent", "a guaranteed transition that commutes with all that others may do is taken alone"},
-	{"sleep", "of two orders of independent transitions one is taken"},
+	{"sleep", "accepted and without effect: states are stored, so that sleep sets would save transitions and no state"},
 	{"symmetry", "states that differ by a permutation of identical ranks are one"},
 	{"slice", "only the updates that the slack certificate leaves open are tracked"},
 }

@@ -176,6 +176,7 @@ func newPage(ctx context.Context, in Input) (*page, error) {
 			if err != nil {
 				return nil, err
 			}
+			sc.About, sc.Sources = "", nil // what they say is of the scenario as given
 			text, err := sc.Format()
 			if err != nil {
 				return nil, err
