@@ -55,4 +55,3 @@ var Hypotheses = []Hypothesis{
 	{"E4", "a queue takes twelve unfinished buffers, then commit blocks", rowsOf("queue-limit-12")},
 	{"E9", "nothing makes a running kernel see a CPU store", rowsOf("unreliable-write")},
 }
-

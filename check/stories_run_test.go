@@ -99,7 +99,7 @@ func (st *story) step(lines []string) string {
 		for range n {
 			t, ok := st.find(words, what)
 			if !ok {
-				fmt.Fprintf(&b, "not enabled: %s\n", line)
+				fmt.Fprintf(&b, "not enabled: %s\n", strings.TrimSuffix(strings.Join(words, " ")+": "+what, ": "))
 				break
 			}
 			b.WriteString(st.take(t))
@@ -190,19 +190,13 @@ func (st *story) state() string {
 				}
 			}
 		}
-		for _, gpu := range []bool{false, true} {
-			for _, x := range y.Stores(s, f, gpu) {
-				if x.OnItsWay {
-					fmt.Fprintf(&b, "; on its way: %s", y.CommandText(x.Agent, x.Cmd))
-				}
-			}
-		}
+		b.WriteString(st.onItsWay(f, false) + st.onItsWay(f, true))
 		b.WriteByte('\n')
 	}
 	for a := range int32(y.NumAgents()) {
 		if y.AgentKindOf(a) == sim.Queue {
 			committed, finished := y.Buffers(s, a)
-			fmt.Fprintf(&b, "%s: buffers committed %d, finished in a row %d\n", y.AgentName(a), committed, finished)
+			fmt.Fprintf(&b, "%s: %d committed, %d finished from the front\n", y.AgentName(a), committed, finished)
 		}
 	}
 	for r := range y.Ranks() {
@@ -213,6 +207,28 @@ func (st *story) state() string {
 		}
 	}
 	return b.String() + st.ending()
+}
+
+// onItsWay lists the stores to fence f that one side has not seen. The one that is next, if
+// their order is fixed, stands first.
+func (st *story) onItsWay(f int32, gpu bool) string {
+	agent, next := int32(-1), int32(-1)
+	if arrivals := st.y.EnabledArrivals(st.s, f, nil); !gpu && len(arrivals) == 1 {
+		agent, next = st.y.StoreOf(arrivals[0])
+	}
+	first, rest := "", ""
+	for _, x := range st.y.Stores(st.s, f, gpu) {
+		if !x.OnItsWay {
+			continue
+		}
+		text := "; on its way: " + st.y.CommandText(x.Agent, x.Cmd)
+		if x.Agent == agent && x.Cmd == next {
+			first = text
+		} else {
+			rest += text
+		}
+	}
+	return first + rest
 }
 
 // moves reports whether the command that is listed as blocked can go on: the list is meant

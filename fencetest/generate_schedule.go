@@ -22,6 +22,9 @@ func Schedules() *rapid.Generator[*model.Scenario] {
 			d.fault()
 		}
 		s := d.scenario()
+		if one(t, "main thread", 4) {
+			d.main(s.Schedule)
+		}
 		s.Ranks = pick(t, "ranks", 1, 1, 1, 2)
 		s.Machine = Machines().Draw(t, "machine")
 		return s
@@ -140,6 +143,43 @@ func (d *drawing) fault() {
 		insert(pick(d.T, "end", "release ", "free ") + pick(d.T, "fence", queueFence(q), taskFence(c)))
 	case 5: // a value that falls
 		insert("reset " + pick(d.T, "fence", queueFence(q), taskFence(c)) + " 0")
+	}
+}
+
+// main spells the main thread out: tasks and buffers are handed over in any order, now and
+// then it throttles, waits or ends early.
+func (d *drawing) main(f *model.ScheduleFile) {
+	left := map[string]int{}
+	var names []string
+	for _, st := range f.Streams {
+		left[st.Name] = len(st.Tasks)
+		names = append(names, st.Name)
+	}
+	for _, q := range f.Queues {
+		left[q.Name] = len(q.Buffers)
+		names = append(names, q.Name)
+	}
+	open := func(name string) bool { return left[name] > 0 }
+	f.Main = []string{}
+	for slices.ContainsFunc(names, open) {
+		name := rapid.SampledFrom(names).Filter(open).Draw(d.T, "next")
+		if name == streamName(0) || name == streamName(1) {
+			n := between(d.T, "tasks", 1, left[name])
+			left[name] -= n
+			f.Main = append(f.Main, fmt.Sprintf("enqueue %s %d", name, n))
+		} else {
+			left[name]--
+			f.Main = append(f.Main, "commit "+name)
+		}
+		if one(d.T, "in between", 5) {
+			f.Main = append(f.Main, pick(d.T, "step", "throttle 0", "throttle 1", "synchronize "+names[0], "idle"))
+		}
+	}
+	switch n := len(f.Main); {
+	case n > 0 && one(d.T, "forgets the last", 8):
+		f.Main = f.Main[:n-1]
+	case one(d.T, "exits", 6):
+		f.Main = append(f.Main, "exit")
 	}
 }
 

@@ -69,36 +69,47 @@ func stuckAt(res *check.Result) string {
 // The plain search finds what the naive model of the tests finds: the same properties,
 // the same stuck counters.
 func TestPlainSearchEqualsNaive(t *testing.T) {
-	tiny(t, 60, func(sc *model.Scenario) error {
-		ps, err := sc.Programs(sc.Effective())
-		if err != nil {
-			return err
+	tiny(t, 60, equalsNaive)
+}
+
+// The same for schedules on machines of every kind.
+func TestSchedulesEqualNaive(t *testing.T) {
+	law(t, 800, rapid.Custom(func(t *rapid.T) *model.Scenario {
+		sc := cutDown(Schedules().Draw(t, "schedule"))
+		sc.Machine = anyMachine(t)
+		return sc
+	}), equalsNaive)
+}
+
+func equalsNaive(sc *model.Scenario) error {
+	ps, err := sc.Programs(sc.Effective())
+	if err != nil {
+		return err
+	}
+	res, err := plain(sc)
+	if err != nil {
+		return err
+	}
+	want, done := naive.Explore(ps, sc.Machine, small)
+	if !done {
+		return errSkip
+	}
+	for _, p := range check.Properties {
+		if (res.Properties[p] == check.Violated) != want.Violated[p] || res.Properties[p] == check.Unknown {
+			return fmt.Errorf("%s: %s, naive says violated %v", p, res.Properties[p], want.Violated[p])
 		}
-		res, err := plain(sc)
-		if err != nil {
-			return err
-		}
-		want, done := naive.Explore(ps, sc.Machine, small)
-		if !done {
-			return errSkip
-		}
-		for _, p := range check.Properties {
-			if (res.Properties[p] == check.Violated) != want.Violated[p] || res.Properties[p] == check.Unknown {
-				return fmt.Errorf("%s: %s, naive says violated %v", p, res.Properties[p], want.Violated[p])
-			}
-		}
-		if len(ps) > 1 {
-			return nil // counters are of one rank here, of all there
-		}
-		at := map[string]bool{}
-		for _, s := range res.Stuck {
-			at[fmt.Sprintf("%d,%d,%d", s.Counters.Scheduled, s.Counters.GPU, s.Counters.CPU)] = true
-		}
-		if !maps.Equal(at, want.Stuck) {
-			return fmt.Errorf("stuck at %v, naive says %v", at, want.Stuck)
-		}
-		return nil
-	})
+	}
+	if len(ps) > 1 {
+		return nil // counters are of one rank here, of all there
+	}
+	at := map[string]bool{}
+	for _, s := range res.Stuck {
+		at[fmt.Sprintf("%d,%d,%d", s.Counters.Scheduled, s.Counters.GPU, s.Counters.CPU)] = true
+	}
+	if !maps.Equal(at, want.Stuck) {
+		return fmt.Errorf("stuck at %v, naive says %v", at, want.Stuck)
+	}
+	return nil
 }
 
 // Every reduction, alone and all together, gives the properties and the stuck counters of

@@ -20,7 +20,7 @@ import (
 // and a failure is shrunk and ends with the command that repeats it.
 func law(t *testing.T, n int, gen *rapid.Generator[*model.Scenario], holds func(*model.Scenario) error) {
 	t.Helper()
-	if testing.Short() {
+	if testing.Short() && os.Getenv("FENCESIM_MUTANT") == "" {
 		n = max(1, n/5)
 	}
 	if given.runs > 0 {
