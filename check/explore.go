@@ -32,6 +32,10 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 		return nil, err
 	}
 	res := e.result()
+	res.Expect = "none"
+	if ctx.Err() == nil {
+		res.Expect = expectation(ctx, sc, cfg, res)
+	}
 	if !cfg.NoAdvice && e.operations() < maxAdvised {
 		res.Advice = advice(sc)
 	}
@@ -341,7 +345,6 @@ func (e *exploration) result() *Result {
 	e.properties(res)
 	e.counterexamples(res)
 	res.Verdict, res.Proof = verdict(res)
-	res.Expect = expectation(sc, res)
 	return res
 }
 

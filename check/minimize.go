@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fencesim/fencesim/model"
 )
@@ -53,7 +54,8 @@ func Minimize(ctx context.Context, sc *model.Scenario, res *Result, cfg Config) 
 	if err != nil || final.Properties[m.property] != Violated {
 		return nil
 	}
-	out := &Shrunk{Machine: m.best.Machine, Removed: m.removed}
+	m.best.About, m.best.Sources = "", nil
+	out := &Shrunk{Machine: m.best.Machine, Removed: folded(m.removed)}
 	if out.Scenario, err = json.Marshal(m.best); err != nil {
 		return nil
 	}
@@ -62,6 +64,28 @@ func Minimize(ctx context.Context, sc *model.Scenario, res *Result, cfg Config) 
 		out.Trace = final.Stuck[0].Trace
 	case len(final.Violations) > 0:
 		out.Trace = final.Violations[0].Trace
+	}
+	return out
+}
+
+// folded joins steps of one number: "lag 3 to 2" and "lag 2 to 1" are "lag 3 to 1".
+func folded(removed []string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, r := range removed {
+		name, rest, ok := strings.Cut(r, " ")
+		_, to, found := strings.Cut(rest, " to ")
+		if !ok || !found || strings.Contains(to, " ") {
+			out = append(out, r)
+			continue
+		}
+		if i, seen := at[name]; seen {
+			from, _, _ := strings.Cut(out[i], " to ")
+			out[i] = from + " to " + to
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, r)
 	}
 	return out
 }
