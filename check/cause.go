@@ -140,6 +140,9 @@ func (x *explainer) need(b sim.Blocked) link {
 			return link{text, "", a, "other agent"}
 		}
 	}
+	if rest, ok := strings.CutPrefix(b.Needs, "nothing"); ok {
+		return link{text, fmt.Sprintf("%s stands at %s and needs nothing%s", who, b.At, rest), -1, "nobody"}
+	}
 	return link{text, fmt.Sprintf("%s stands at %s and nothing will ever give it %s", who, b.At, b.Needs), -1, "nobody"}
 }
 
@@ -159,7 +162,7 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 	enough := false
 	for i := range stores {
 		if stores[i].OnItsWay {
-			if oldest == nil {
+			if oldest == nil || stores[i].Order < oldest.Order {
 				oldest = &stores[i]
 			}
 			enough = enough || reaches(stores[i])
@@ -192,9 +195,17 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 			return l
 		}
 	}
+	if b.Seen >= b.Target && strings.HasPrefix(b.At, "park ") {
+		return link{text + "; it sleeps, and the notification came before it fell asleep",
+			fmt.Sprintf("%s sleeps in %s though %s has the value: the notification came before it fell asleep", who, b.At, name), -1, "asleep"}
+	}
 	executed := false
 	for _, st := range stores {
 		executed = executed || st.Executed && reaches(st)
+	}
+	if executed && y.Machine.Watchdog != model.WatchdogOff {
+		return link{fmt.Sprintf("%s; every store that reaches %d has run and was overwritten, or was dropped with a killed buffer", text, b.Target),
+			fmt.Sprintf("%s waits for %s to reach %d; the update was dropped with a killed buffer, or overwritten", who, name, b.Target), -1, "dropped"}
 	}
 	if executed {
 		return link{fmt.Sprintf("%s; every store that reached %d has run, and the value was overwritten with a smaller one or lost", text, b.Target),

@@ -309,7 +309,7 @@ func (l *levels) rebuild(place, choice int, property string) path {
 	done := false
 	take := func(t sim.Transition) {
 		p.steps = append(p.steps, t)
-		p.possible += b2i(t.Possible)
+		p.possible += b2i(t.Possible && t.Kind == sim.KindVisible)
 		v := l.y.Apply(st, t)
 		done = property != "" && slices.Contains(v.Words(), property)
 	}

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/sim"
 )
 
@@ -111,7 +110,7 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 			u.cover.before(s, t)
 		}
 		p.steps = append(p.steps, t)
-		p.possible += b2i(t.Possible)
+		p.possible += b2i(t.Possible && t.Kind == sim.KindVisible)
 		u.found.transitions++
 		u.found.states++
 		for _, w := range y.Apply(s, t).Words() {

@@ -319,7 +319,7 @@ func (s *search) path(target sim.State) path {
 	var buf []sim.Transition
 	take := func(t sim.Transition) {
 		p.steps = append(p.steps, t)
-		p.possible += b2i(t.Possible)
+		p.possible += b2i(t.Possible && t.Kind == sim.KindVisible)
 		s.y.Apply(st, t)
 	}
 	between := func(last bool) {

@@ -204,6 +204,9 @@ func (f *fragment) tame(fence int32, ws []writer, view bool) string {
 	case allAdd && sum <= model.Released && (same && !f.beside(ws) || !delayed && f.m.CPUToGPU.Mode == model.VisImmediate):
 		return ""
 	}
+	if !same && allMax {
+		return "has several writers whose maxima arrive in the order in which they ran"
+	}
 	if !same {
 		return "has several writers with plain stores"
 	}

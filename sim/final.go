@@ -268,7 +268,7 @@ func (y *System) commandNeeds(s State, x *cmd, ph int32) string {
 			return "a free slot"
 		}
 		if x.op == model.OpRecv {
-			return fmt.Sprintf("rank %d to send %s", x.peer, y.text(x)[5:])
+			return fmt.Sprintf("rank %d to send", x.peer)
 		}
 		return fmt.Sprintf("rank %d to receive", x.peer)
 	case model.OpAlloc:

@@ -249,6 +249,7 @@ type Store struct {
 	Add        bool
 	Executed   bool
 	OnItsWay   bool  // executed, and not seen yet by the side asked about
+	Order      int   // of those on their way, by when they were executed, where that order is kept
 	Handed     bool  // in a committed buffer or an enqueued task
 	Buffer     int32 // of a queue's store that is handed over or on its way: its buffer; -1
 }
@@ -260,19 +261,19 @@ func (y *System) Stores(s State, f int32, gpu bool) []Store {
 	if gpu {
 		p = &y.fences[f].toGPU
 	}
-	onWay := map[*cmd]bool{}
+	onWay := map[*cmd]int{} // place on the way, from 1
 	if p.active {
 		for i := range p.stores {
-			on := false
-			if p.fifo {
-				for _, sl := range p.slots {
-					on = on || sl.int(s) == int32(i)+1
+			if !p.fifo {
+				if p.members.has(s, int32(i)) {
+					onWay[p.stores[i].cmd] = i + 1
 				}
-			} else {
-				on = p.members.has(s, int32(i))
+				continue
 			}
-			if on {
-				onWay[p.stores[i].cmd] = true
+			for at, sl := range p.slots {
+				if sl.int(s) == int32(i)+1 {
+					onWay[p.stores[i].cmd] = at + 1
+				}
 			}
 		}
 	}
@@ -282,7 +283,7 @@ func (y *System) Stores(s State, f int32, gpu bool) []Store {
 			if x.object != f || !x.src.Stores() {
 				continue
 			}
-			st := Store{Agent: int32(a), Cmd: x.index, Value: x.value, Add: x.op == model.OpAdd, OnItsWay: onWay[x], Buffer: -1}
+			st := Store{Agent: int32(a), Cmd: x.index, Value: x.value, Add: x.op == model.OpAdd, OnItsWay: onWay[x] > 0, Order: onWay[x], Buffer: -1}
 			st.Executed, st.Handed, st.Buffer = y.standing(s, int32(a), x)
 			out = append(out, st)
 		}
