@@ -40,6 +40,8 @@ type worker struct {
 	local  *visited
 	states []uint64 // candidates
 	hashes []uint64
+	fresh  []uint64 // hashes of the successors of one state
+	recent []uint64 // hashes met lately, by their lowest bits: small enough to stay close by
 	from   []origin
 	keep   []bool
 	stuck  []int32 // places in the level of stuck states
@@ -53,6 +55,9 @@ type wrong struct {
 	choice uint16
 	what   sim.Violations
 }
+
+// recentSize is the number of hashes in worker.recent, a power of two.
+const recentSize = 1 << 14
 
 // shardBits is the number of shards as a power of two: enough for any crew.
 const shardBits = 6
@@ -100,6 +105,7 @@ func (s *search) runLevels(all bool) {
 func (s *search) hire() *worker {
 	w := &worker{search: *s, local: newVisited(s.y.Words(), s.cfg.Exact)}
 	w.out = newFound()
+	w.recent = make([]uint64, recentSize)
 	w.scratch, w.canon = s.y.Initial(), s.y.Initial()
 	w.order = slices.Clone(s.order)
 	w.buf, w.lists, w.stack, w.states = nil, nil, nil, nil
@@ -151,24 +157,45 @@ func (w *worker) expand(l *levels, lo, hi int) {
 		} else if !w.out.canFinish && y.Final(st) {
 			w.out.canFinish = true
 		}
-		for i := range w.lists {
-			sim.Copy(w.scratch, st)
-			w.bad = 0
-			w.apply(w.scratch, w.lists[i])
-			w.normalise(w.scratch, &w.lists[i])
-			if w.bad != 0 {
-				w.wrong = append(w.wrong, wrong{int32(place), uint16(i), w.bad})
-			}
-			key := w.key(w.scratch)
-			h := hash(key)
-			if !w.local.addHashed(key, h) {
-				continue
-			}
-			w.states = append(w.states, w.scratch...)
-			w.hashes = append(w.hashes, h)
-			w.from = append(w.from, origin{uint32(place), uint16(i)})
-		}
+		w.successors(st, place)
 	}
+}
+
+// successors appends the successors of st that are new to the worker. All are made first
+// and looked up together, so that the cache misses of the look-ups overlap.
+func (w *worker) successors(st sim.State, place int) {
+	words := w.y.Words()
+	base := len(w.states)
+	w.states = slices.Grow(w.states, len(w.lists)*words)
+	w.fresh = w.fresh[:0]
+	for i := range w.lists {
+		w.states = append(w.states, st...)
+		next := sim.State(w.states[base+i*words:])
+		w.bad = 0
+		w.apply(next, w.lists[i])
+		w.normalise(next, &w.lists[i])
+		if w.bad != 0 {
+			w.wrong = append(w.wrong, wrong{int32(place), uint16(i), w.bad})
+		}
+		w.fresh = append(w.fresh, hash(w.key(next)))
+	}
+	to := base
+	for i, h := range w.fresh {
+		next := sim.State(w.states[base+i*words : base+(i+1)*words])
+		if recent := &w.recent[h&(recentSize-1)]; *recent == h && !w.cfg.Exact {
+			continue
+		} else {
+			*recent = h
+		}
+		if !w.local.addHashed(w.key(next), h) {
+			continue
+		}
+		copy(w.states[to:], next)
+		to += words
+		w.hashes = append(w.hashes, h)
+		w.from = append(w.from, origin{uint32(place), uint16(i)})
+	}
+	w.states = w.states[:to]
 }
 
 // key is what a state is stored as: itself, or the least of its permutations.

@@ -147,8 +147,8 @@ func (s *search) normalise(st sim.State, t *sim.Transition) {
 			}
 			return
 		}
-		if t.Kind == sim.KindVisible {
-			return
+		if t.Kind == sim.KindVisible || s.y.AgentKindOf(t.Agent) == sim.CPUStream && t.Kind != sim.KindJoin {
+			return // nothing was handed over or taken back
 		}
 		s.mergeRank(st, s.y.RankOf(t.Agent))
 		if t.Kind == sim.KindJoin {

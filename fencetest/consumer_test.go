@@ -62,7 +62,7 @@ func TestConsumer(t *testing.T) {
 	if status == 0 {
 		t.Fatalf("the tests pass on a schedule that hangs:\n%s", first)
 	}
-	for _, want := range []string{"encoder can hang on lag-0", "shrunk", "[kernel x1]", "--- FAIL: TestThreeLayers", "--- FAIL: TestAnyNumberOfLayers"} {
+	for _, want := range []string{"encoder can hang on lag-0", "shrunk", "wait C 1", "--- FAIL: TestThreeLayers", "--- FAIL: TestAnyNumberOfLayers"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}

@@ -136,3 +136,19 @@ func TestTargetsThatComeTooLate(t *testing.T) {
 		}
 	}
 }
+
+// The throttle cuts as soon as the tasks of one group's reductions, which cannot run before
+// the last update is seen, are more than max_active, and not before: count-based waits hang
+// at lag 0 up to there, for the last update shares the buffer of the first wait, and not
+// beyond.
+func TestThrottleCutsBehindTheLastUpdate(t *testing.T) {
+	for active := 2; active <= 6; active++ {
+		for g := 2; g <= 9; g++ {
+			sc := chains(g, 1, 1<<24, model.Evaluator{MaxActive: active, DispatchesPerTask: 2})
+			want := g <= active
+			if got, err := hangs(under(sc, model.Count, lag(0))); err != nil || got != want {
+				t.Errorf("a group of %d, at most %d active, count at lag 0: hang %v (%v), want %v", g, active, got, err, want)
+			}
+		}
+	}
+}

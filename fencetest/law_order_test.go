@@ -153,3 +153,26 @@ func TestMoreRanksNeverCure(t *testing.T) {
 		return nil
 	})
 }
+
+// Ranks whose reductions come in different orders meet under different names, on every
+// machine, and ranks that agree never do.
+func TestOrderMismatchIsSeen(t *testing.T) {
+	const rank1 = `
+rank_schedules:
+  1: {inputs: [a, b], streams: [{name: cpu, tasks: ["collective rb reads b", "collective ra reads a"]}]}
+`
+	const both = `
+fencesim: 1
+ranks: 2
+schedule: {inputs: [a, b], streams: [{name: cpu, tasks: ["collective ra reads a", "collective rb reads b"]}]}
+`
+	for _, p := range model.Presets {
+		for text, want := range map[string]check.Status{both: check.Holds, both + rank1: check.Violated} {
+			sc := with(Parse(t, text), func(c *model.Scenario) { c.Machine = p.Machine })
+			res, err := decide(sc, check.Config{All: true})
+			if err != nil || res.Properties["order-mismatch"] != want {
+				t.Errorf("%s: %s (%v), want %s", p.Name, res.Properties["order-mismatch"], err, want)
+			}
+		}
+	}
+}

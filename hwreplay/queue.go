@@ -20,7 +20,6 @@ type runQueue struct {
 	buffers []*buffer // committed
 	open    int       // first command of the open buffer
 	encoded int       // commands encoded
-	lanes   []bool    // held plans: lanes in use
 }
 
 // buffer is one committed command buffer.
@@ -34,7 +33,6 @@ type buffer struct {
 	killed        atomic.Bool
 	spinning      int64 // since when its wait was seen spinning; 0 not
 	done          atomic.Bool
-	left          bool   // unfinished when the run was ended
 	issued        []bool // watching thread: stores that were put on their way
 
 	mu      sync.Mutex

@@ -7,7 +7,7 @@ import (
 
 // ErrUnavailable is matched by the error of Open on a machine without a usable
 // Metal device: another platform, a framework that does not load, no GPU.
-var ErrUnavailable = errors.New("Metal is not available")
+var ErrUnavailable = errors.New("no usable Metal device")
 
 // ErrClosed is matched by the error of any call on a closed value.
 var ErrClosed = errors.New("closed")
