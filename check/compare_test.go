@@ -17,6 +17,9 @@ func env(name string, def int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
 	}
+	if testing.Short() {
+		return def / 10
+	}
 	return def
 }
 

@@ -58,7 +58,7 @@ func (y *evaluatorSystem) decide(ctx context.Context, p *model.Schedule, m model
 		best = best[:1]
 	}
 	var err error
-	r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{})
+	r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{Window: windowBuffers})
 	if r.Stuck, err = g.witnesses(best, r.sys); err == errWindow {
 		r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{Window: len(p.Main) + 1})
 		r.Stuck, err = g.witnesses(best, r.sys)

@@ -79,20 +79,22 @@ type exploration struct {
 // unit is a system decided by itself: all ranks, or one that stands for the ranks of its
 // schedule.
 type unit struct {
-	rank      int // -1: all ranks together
-	programs  []*model.Schedule
-	sys       *sim.System
-	frag      *fragment
-	found     *found
-	proofs    map[string]Proof
-	status    map[string]Status
-	certified map[string]Status // what certificates proved before a search
-	reason    string
-	slack     *int
-	reduced   []string
-	cover     *covering // while sampling
-	covered   *Coverage
-	miss      string
+	rank       int // -1: all ranks together
+	programs   []*model.Schedule
+	widened    uint // how often the window was doubled
+	overflowed bool // a run lacked room
+	sys        *sim.System
+	frag       *fragment
+	found      *found
+	proofs     map[string]Proof
+	status     map[string]Status
+	certified  map[string]Status // what certificates proved before a search
+	reason     string
+	slack      *int
+	reduced    []string
+	cover      *covering // while sampling
+	covered    *Coverage
+	miss       string
 }
 
 func newExploration(ctx context.Context, sc *model.Scenario, cfg *Config) (*exploration, error) {
@@ -147,29 +149,46 @@ func source(sc *model.Scenario) *model.Scenario {
 // decide decides every unit.
 func (e *exploration) decide() error {
 	for _, u := range e.units {
-		u.status, u.proofs = map[string]Status{}, map[string]Proof{}
-		var err error
-		switch e.cfg.Strategy {
-		case "", "auto":
-			err = e.auto(u)
-		case "dfs":
-			e.compile(u)
-			e.exhaust(u)
-		default:
-			e.compile(u)
-			e.sample(u)
-		}
-		if err != nil {
-			return err
+		for {
+			if err := e.decideUnit(u); err != nil {
+				return err
+			}
+			if u.found.bound != overflowBound {
+				break
+			}
+			// Once more with more room.
+			*u = unit{rank: u.rank, programs: u.programs, widened: u.widened + 4}
+			if u.rank >= 0 && len(e.programs) > 1 {
+				u.reduced = []string{"ranks"}
+			}
 		}
 	}
 	return nil
 }
 
+func (e *exploration) decideUnit(u *unit) error {
+	u.status, u.proofs = map[string]Status{}, map[string]Proof{}
+	switch e.cfg.Strategy {
+	case "", "auto":
+		return e.auto(u)
+	case "dfs":
+		e.compile(u)
+		e.exhaust(u)
+	default:
+		e.compile(u)
+		e.sample(u)
+	}
+	return nil
+}
+
+// windowBuffers is how many unfinished buffers of a queue a state has room for at first;
+// with room for all there can be, a state of a large schedule is large.
+const windowBuffers = 256
+
 // build compiles a unit's system; compile examines it too, for a search.
 func (e *exploration) build(u *unit) {
 	if u.sys == nil {
-		u.sys = sim.Compile(u.programs, e.machine, sim.Options{})
+		u.sys = sim.Compile(u.programs, e.machine, sim.Options{Window: windowBuffers << u.widened})
 	}
 }
 

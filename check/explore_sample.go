@@ -41,6 +41,9 @@ func (e *exploration) sample(u *unit) {
 			break
 		}
 	}
+	if u.overflowed {
+		u.found.bound = overflowBound
+	}
 	u.covered, u.cover = u.cover.coverage(u.frag), nil
 	u.read(Sampled)
 	if u.found.bound == "" {
@@ -82,6 +85,7 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 	var p path
 	for {
 		if y.Overflow(s) { // what comes may be wrong: the run counts for nothing
+			u.overflowed = true
 			return len(p.steps)
 		}
 		if y.Final(s) {

@@ -104,6 +104,9 @@ func runs(def int) int {
 	if n, err := strconv.Atoi(os.Getenv("FENCESIM_RUNS")); err == nil {
 		return n
 	}
+	if testing.Short() {
+		return def / 10
+	}
 	return def
 }
 

@@ -10,7 +10,8 @@ import (
 // Options are choices of the layout. The zero value is the default.
 type Options struct {
 	// Window is how many unfinished buffers of a queue with run-time ends a state has room
-	// for; 0 stands for 256. A run that needs more sets [System.Overflow].
+	// for; 0 means as many as there can be. A run that needs more sets [System.Overflow] and
+	// is worth nothing from there on.
 	Window int
 }
 
@@ -18,9 +19,6 @@ type Options struct {
 // schedules must be valid (see model.Scenario.Programs).
 func Compile(programs []*model.Schedule, m model.Machine, o Options) *System {
 	m = m.Normal()
-	if o.Window == 0 {
-		o.Window = 256
-	}
 	c := &compiler{System: &System{Programs: programs, Machine: m, m: compileMachine(m)}, o: o}
 	for r := range programs {
 		c.declare(int32(r))
@@ -563,7 +561,7 @@ func (c *compiler) place(r int32) {
 		hd := &c.System.handlers[h]
 		hd.pc, hd.phase = l.count(len(hd.cmds)), c.phaseOf(hd.cmds, false)
 	}
-	if rk.program.FromGraph {
+	if rk.program.FromGraph && c.o.Window > 0 {
 		rk.overflow = l.bits(1)
 	}
 	for i := range c.arrays {
@@ -652,7 +650,7 @@ func (c *compiler) placeQueue(q *queue, throttles int) {
 		q.open, q.base = l.count(n), l.count(n)
 	}
 	room := most
-	if !q.fixed {
+	if !q.fixed && c.o.Window > 0 {
 		room = min(room, c.o.Window)
 	}
 	if c.m.overlap || !q.fixed {

@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -31,15 +28,6 @@ type TraceStep struct {
 	Agent      string `json:"agent"`
 	Transition string `json:"transition"`
 	Guaranteed bool   `json:"guaranteed"`
-}
-
-// Digest is a digest of s that is equal for equal states of systems with one layout.
-func (y *System) Digest(s State) string {
-	h := sha256.New()
-	for _, w := range s {
-		h.Write(binary.LittleEndian.AppendUint64(nil, w))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // NewTrace records the run that choices describe. The verdict is read off its last state.
