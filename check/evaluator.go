@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/fencesim/fencesim/model"
@@ -58,6 +59,9 @@ func (y *evaluatorSystem) decide(ctx context.Context, p *model.Schedule, m model
 		best = best[:1]
 	}
 	var err error
+	if len(p.Main) > manyOperations {
+		runtime.GC()
+	}
 	r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{Window: windowBuffers})
 	if r.Stuck, err = g.witnesses(best, r.sys); err == errWindow {
 		r.sys = sim.Compile([]*model.Schedule{p}, m, sim.Options{Window: len(p.Main) + 1})

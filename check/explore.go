@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -185,9 +186,15 @@ func (e *exploration) decideUnit(u *unit) error {
 // with room for all there can be, a state of a large schedule is large.
 const windowBuffers = 256
 
+// manyOperations is a schedule whose tables take hundreds of megabytes.
+const manyOperations = 1 << 19
+
 // build compiles a unit's system; compile examines it too, for a search.
 func (e *exploration) build(u *unit) {
 	if u.sys == nil {
+		if e.operations() > manyOperations {
+			runtime.GC() // what lowering left is as large as what compiling needs
+		}
 		u.sys = sim.Compile(u.programs, e.machine, sim.Options{Window: windowBuffers << u.widened})
 	}
 }

@@ -27,6 +27,9 @@ type world struct {
 }
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // a schedule of a million operations has to fit in a gibibyte
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() { // the first signal asks for a result of what is known, the second ends the process
 		<-ctx.Done()
