@@ -23,6 +23,15 @@ func env(name string, def int) int {
 	return def
 }
 
+// seeds is how many random cases a long run takes (FENCESIM_LONG is set), and how many any
+// other.
+func seeds(long, usual int) int {
+	if os.Getenv("FENCESIM_LONG") != "" {
+		return long
+	}
+	return usual
+}
+
 // decideAll runs programs through [Explore]'s machinery without a scenario file.
 func decideAll(t *testing.T, programs []*model.Schedule, m model.Machine, cfg Config) *Result {
 	t.Helper()
@@ -83,7 +92,7 @@ func agrees(t *testing.T, name string, want naive.Result, res *Result, all bool,
 func TestExploreMatchesNaive(t *testing.T) {
 	proofs := map[string]int{}
 	first := env("FENCESIM_SEED", 0)
-	for i := first; i < first+env("FENCESIM_RUNS", 150); i++ {
+	for i := first; i < first+env("FENCESIM_RUNS", 80); i++ {
 		programs, m := naive.Random(rand.New(rand.NewPCG(uint64(i), 1)), naive.Config{Plain: i%2 == 1})
 		want, ok := naive.Explore(programs, m, 20000)
 		if !ok {
@@ -107,7 +116,7 @@ func TestExploreMatchesNaive(t *testing.T) {
 func TestExploreGraphsMatchesNaive(t *testing.T) {
 	proofs := map[string]int{}
 	first := env("FENCESIM_SEED", 0)
-	for i := first; i < first+env("FENCESIM_RUNS", 150); i++ {
+	for i := first; i < first+env("FENCESIM_RUNS", 80); i++ {
 		g, ev, d, m := naive.RandomGraph(rand.New(rand.NewPCG(uint64(i), 2)), naive.Config{})
 		programs := []*model.Schedule{model.LowerGraph(g, d, ev)}
 		want, ok := naive.Explore(programs, m, 20000)

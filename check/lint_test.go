@@ -119,7 +119,7 @@ func TestExactRule(t *testing.T) {
 func TestLintSound(t *testing.T) {
 	said := map[Verdict]int{}
 	rules := map[string]int{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(seeds(1500, 300)) {
 		programs, m := naive.Random(rand.New(rand.NewPCG(seed, 12)), naive.Config{Plain: seed%2 == 0})
 		if seed%3 == 0 {
 			m = model.Machine{GPUToCPU: m.GPUToCPU}

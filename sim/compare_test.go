@@ -120,7 +120,7 @@ func firstSeed() int {
 // property, every set of stuck counters and whether a run can finish.
 func TestRandomSchedulesMatchNaive(t *testing.T) {
 	hang, fine, skipped := 0, 0, 0
-	for i := firstSeed(); i < firstSeed()+runs(150); i++ {
+	for i := firstSeed(); i < firstSeed()+runs(80); i++ {
 		rng := rand.New(rand.NewPCG(uint64(i), 1))
 		programs, m := naive.Random(rng, naive.Config{})
 		o, ok := compare(t, programs, m, 20000, i)
@@ -139,7 +139,7 @@ func TestRandomSchedulesMatchNaive(t *testing.T) {
 // TestRandomGraphsMatchNaive is the same for graphs, whose buffer ends depend on the run.
 func TestRandomGraphsMatchNaive(t *testing.T) {
 	hang, fine, skipped := 0, 0, 0
-	for i := firstSeed(); i < firstSeed()+runs(150); i++ {
+	for i := firstSeed(); i < firstSeed()+runs(80); i++ {
 		rng := rand.New(rand.NewPCG(uint64(i), 2))
 		g, e, d, m := naive.RandomGraph(rng, naive.Config{})
 		p := model.LowerGraph(g, d, e)

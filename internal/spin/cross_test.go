@@ -65,9 +65,12 @@ func byCheck(ctx context.Context, sc *model.Scenario) (v verdicts, ok bool, err 
 // Seeds are fixed: a failure names its own, and prints the scenario.
 func TestSameVerdict(t *testing.T) {
 	need(t)
-	want := 210
-	if testing.Short() {
+	want := 40
+	switch {
+	case testing.Short():
 		want = 24
+	case os.Getenv("FENCESIM_LONG") != "":
+		want = 210
 	}
 	var (
 		mu       sync.Mutex
