@@ -25,11 +25,12 @@ var allowed = map[string][]string{
 	"cuda":          nil,
 	"hwreplay":      {"model", "sim", "check", "kernels", "metal", "cuda"},
 	"fencetest":     {"model", "sim", "check", "hwreplay"},
-	"cmd/fencesim":  {"model", "sim", "check", "catalog", "report", "hwreplay", "fencetest"},
+	"cmd/fencesim":  {"model", "sim", "check", "catalog", "report", "hwreplay", "fencetest", "internal/spin"},
+
+	"internal/spin": {"model", "report"}, // runs Spin, for bench and tests
 
 	// For tests only.
 	"internal/naive": {"model"},
-	"internal/spin":  {"model", "report"},
 	"docs":           nil,
 	".":              nil,
 }
