@@ -28,6 +28,16 @@ func Compile(programs []*model.Schedule, m model.Machine, o Options) *System {
 	for r := range programs {
 		c.commands(int32(r))
 	}
+	for i := range c.agents {
+		switch a := &c.agents[i]; a.kind {
+		case agentQueue:
+			a.cmds = c.System.queues[a.index].cmds
+		case agentStream:
+			a.cmds = c.System.streams[a.index].cmds
+		case agentHandler:
+			a.cmds = c.System.handlers[a.index].cmds
+		}
+	}
 	c.storeOrders()
 	for r := range programs {
 		c.starts = append(c.starts, c.l.words)
@@ -68,15 +78,15 @@ type compiler struct {
 func (c *compiler) declare(r int32) {
 	p := c.Programs[r]
 	rk := rank{program: p, agent: int32(len(c.agents)), gpuFence: -1, cpuFence: -1, lastThrottle: -1}
-	c.agents = append(c.agents, agent{agentMain, r, r, "main"})
+	c.agents = append(c.agents, agent{kind: agentMain, rank: r, index: r, name: "main"})
 	rk.queues.lo, rk.streams.lo, rk.handlers.lo = int32(len(c.System.queues)), int32(len(c.System.streams)), int32(len(c.System.handlers))
 	for i := range p.Queues {
 		c.System.queues = append(c.System.queues, queue{rank: r, agent: int32(len(c.agents)), name: p.Queues[i].Name})
-		c.agents = append(c.agents, agent{agentQueue, r, int32(len(c.System.queues) - 1), "queue " + p.Queues[i].Name})
+		c.agents = append(c.agents, agent{kind: agentQueue, rank: r, index: int32(len(c.System.queues) - 1), name: "queue " + p.Queues[i].Name})
 	}
 	for i := range p.Streams {
 		c.System.streams = append(c.System.streams, stream{rank: r, agent: int32(len(c.agents)), name: p.Streams[i].Name})
-		c.agents = append(c.agents, agent{agentStream, r, int32(len(c.System.streams) - 1), "stream " + p.Streams[i].Name})
+		c.agents = append(c.agents, agent{kind: agentStream, rank: r, index: int32(len(c.System.streams) - 1), name: "stream " + p.Streams[i].Name})
 	}
 	for i := range p.Queues {
 		q := rk.queues.lo + int32(i)
@@ -86,7 +96,7 @@ func (c *compiler) declare(r int32) {
 			}
 			c.System.handlers = append(c.System.handlers, handler{rank: r, agent: int32(len(c.agents)), queue: q, buffer: int32(b)})
 			name := fmt.Sprintf("handler %s[%d]", p.Queues[i].Name, b)
-			c.agents = append(c.agents, agent{agentHandler, r, int32(len(c.System.handlers) - 1), name})
+			c.agents = append(c.agents, agent{kind: agentHandler, rank: r, index: int32(len(c.System.handlers) - 1), name: name})
 		}
 	}
 	rk.queues.hi, rk.streams.hi, rk.handlers.hi = int32(len(c.System.queues)), int32(len(c.System.streams)), int32(len(c.System.handlers))

@@ -109,6 +109,7 @@ type agent struct {
 	rank  int32
 	index int32 // into ranks, queues, streams or handlers
 	name  string
+	cmds  []cmd // of all but a main thread
 }
 
 type rank struct {

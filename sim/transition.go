@@ -160,15 +160,10 @@ func (y *System) text(x *cmd) string {
 // cmdAt is command i of an agent.
 func (y *System) cmdAt(agentIndex, i int32) *cmd {
 	a := &y.agents[agentIndex]
-	switch a.kind {
-	case agentMain:
-		return y.ranks[a.index].cmds[i]
-	case agentQueue:
-		return &y.queues[a.index].cmds[i]
-	case agentStream:
-		return &y.streams[a.index].cmds[i]
+	if a.cmds == nil {
+		return y.ranks[a.rank].cmds[i]
 	}
-	return &y.handlers[a.index].cmds[i]
+	return &a.cmds[i]
 }
 
 // StepText says what step i of rank r's main thread does.
