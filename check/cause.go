@@ -196,16 +196,16 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 		}
 	}
 	if b.Seen >= b.Target && strings.HasPrefix(b.At, "park ") {
-		return link{text + "; it sleeps, and the notification came before it fell asleep",
-			fmt.Sprintf("%s sleeps in %s though %s has the value: the notification came before it fell asleep", who, b.At, name), -1, "asleep"}
+		return link{text + "; it sleeps, and no notification came after it fell asleep",
+			fmt.Sprintf("%s sleeps in %s though %s has the value: no notification came after it fell asleep", who, b.At, name), -1, "asleep"}
 	}
 	executed := false
 	for _, st := range stores {
 		executed = executed || st.Executed && reaches(st)
 	}
-	if executed && y.Machine.Watchdog != model.WatchdogOff {
-		return link{fmt.Sprintf("%s; every store that reaches %d has run and was overwritten, or was dropped with a killed buffer", text, b.Target),
-			fmt.Sprintf("%s waits for %s to reach %d; the update was dropped with a killed buffer, or overwritten", who, name, b.Target), -1, "dropped"}
+	if gpu, cpu := y.Views(x.s, b.Fence); executed && max(gpu, cpu) < b.Target && x.drops() {
+		return link{fmt.Sprintf("%s; the update that reaches %d was dropped with its buffer, which was killed or failed", text, b.Target),
+			fmt.Sprintf("%s waits for %s to reach %d; the update was dropped with its buffer, which was killed or failed", who, name, b.Target), -1, "dropped"}
 	}
 	if executed {
 		return link{fmt.Sprintf("%s; every store that reached %d has run, and the value was overwritten with a smaller one or lost", text, b.Target),
@@ -213,6 +213,23 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 	}
 	return link{fmt.Sprintf("%s; no store will ever give %s the value that it needs", text, name),
 		fmt.Sprintf("%s waits for %s to reach %d, which no store gives", who, name, b.Target), -1, "no store"}
+}
+
+// drops reports whether buffers can end before their commands have run.
+func (x *explainer) drops() bool {
+	if x.y.Machine.Watchdog != model.WatchdogOff {
+		return true
+	}
+	for _, p := range x.y.Programs {
+		for q := range p.Queues {
+			for i := range p.Queues[q].Commands {
+				if p.Queues[q].Commands[i].Op == model.OpFail {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // onItsWay explains a wait whose stores have run and are not seen.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -215,6 +216,7 @@ func (e *exploration) auto(u *unit) error {
 	if why := u.frag.oneRun(); why != "" {
 		u.reason = "not one-run: " + why
 		e.exhaust(u)
+		e.sampleOn(u)
 		return nil
 	}
 	e.lazy(u)
@@ -282,6 +284,28 @@ func (e *exploration) lazy(u *unit) {
 			u.know("orphan", Holds, OneRun)
 		}
 	}
+}
+
+// sampleOn looks at some runs where a bound on states or memory ended a search that found
+// no hang: what they find is a fact, and what they do not find stays unknown.
+func (e *exploration) sampleOn(u *unit) {
+	f := u.found
+	if f.complete || len(f.stuck) > 0 || e.ctx.Err() != nil || f.bound == overflowBound {
+		return
+	}
+	runs := e.cfg.Runs
+	if runs == 0 {
+		runs = 1000
+	}
+	for i := range runs {
+		if len(f.stuck) > 0 && !e.cfg.All || e.ctx.Err() != nil {
+			break
+		}
+		e.sampleRun(u, &walk{rand.New(rand.NewPCG(e.cfg.Seed, uint64(i)))})
+		f.runs++
+	}
+	u.read(Sampled)
+	u.reason = join(u.reason, fmt.Sprintf("the search reached a bound; %d runs at random followed", f.runs))
 }
 
 // delays reports whether a store can be executed and not be seen.

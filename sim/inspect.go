@@ -503,3 +503,8 @@ func (y *System) StoreOf(t Transition) (agent, cmd int32) {
 	x := p.stores[t.Cmd].cmd
 	return x.holder, x.index
 }
+
+// Views are the two views of fence f in s.
+func (y *System) Views(s State, f int32) (gpu, cpu uint32) {
+	return y.view(s, f, true), y.view(s, f, false)
+}

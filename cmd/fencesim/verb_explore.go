@@ -184,7 +184,7 @@ func (v *exploreFlags) replay(r *check.Result, args []string) string {
 	}
 	words = append([]string{"explore"}, args...)
 	v.scenario.set.Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"json", "quiet", "color", "width", "out"}, f.Name) {
+		if !slices.Contains([]string{"json", "quiet", "color", "width", "out", "workers", "deterministic"}, f.Name) {
 			words = append(words, "--"+f.Name+"="+f.Value.String())
 		}
 	})
