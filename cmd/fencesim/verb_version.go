@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fencesim/fencesim/hwreplay"
 	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/report"
 )
@@ -51,7 +52,12 @@ func newVersion(w *world) *cobra.Command {
 func readVersion() versionInfo {
 	v := versionInfo{
 		Format: model.FormatVersion, Version: "(devel)", Go: runtime.Version(),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH, Backends: []string{"sim"},
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Backends: []string{"sim", "host"},
+	}
+	for _, b := range []string{"cuda", "metal"} {
+		if _, err := hwreplay.Open(b); err == nil {
+			v.Backends = append(v.Backends, b)
+		}
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
