@@ -59,12 +59,7 @@ func Minimize(ctx context.Context, sc *model.Scenario, res *Result, cfg Config) 
 	if out.Scenario, err = json.Marshal(m.best); err != nil {
 		return nil
 	}
-	switch {
-	case len(final.Stuck) > 0:
-		out.Trace = final.Stuck[0].Trace
-	case len(final.Violations) > 0:
-		out.Trace = final.Violations[0].Trace
-	}
+	out.Trace = final.FirstTrace()
 	return out
 }
 

@@ -188,3 +188,19 @@ type Advice struct {
 	Where string `json:"where"`
 	Needs string `json:"needs"`
 }
+
+// FirstTrace is the trace of the first stuck state that has one, else of the first
+// violation; nil if there is none. It is what a replay command replays.
+func (r *Result) FirstTrace() *sim.Trace {
+	for _, s := range r.Stuck {
+		if s.Trace != nil {
+			return s.Trace
+		}
+	}
+	for _, f := range r.Violations {
+		if f.Trace != nil {
+			return f.Trace
+		}
+	}
+	return nil
+}

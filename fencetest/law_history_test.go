@@ -20,7 +20,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 			return err
 		}
 		for seed := range uint64(3) {
-			run := sim.RunWith(y, untilStuck{sim.NewRandom(seed)}, 5000)
+			run := sim.RunWith(y, sim.UntilStuck{Strategy: sim.NewRandom(seed)}, 5000)
 			h, err := check.NewHistory(y, run.Choices)
 			if err != nil {
 				return err

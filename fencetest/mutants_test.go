@@ -54,13 +54,13 @@ var mutants = []mutant{
 	{"lag-long", "sim/enabled.go", "fin-b-1 >= y.m.lag || fin == com)", "fin-b-2 >= y.m.lag || fin == com)", "lag n is n + 1"},
 	{"lag-never-idle", "sim/enabled.go", "fin-b-1 >= y.m.lag || fin == com)", "fin-b-1 >= y.m.lag)", "an idle queue guarantees nothing"},
 	{"cpu-sees-gpu-view", "sim/enabled.go", "return uint32(y.fences[f].cpu.get(s))", "return uint32(y.fences[f].gpu.get(s))", "the CPU tests the GPU's view"},
-	{"max-overwrites", "sim/next.go", "return storeView(s, view, max(view.get(s), uint64(x.value)), false)", "return storeView(s, view, uint64(x.value), false)", "max stores what is smaller"},
+	{"max-overwrites", "sim/next_store.go", "return storeView(s, view, max(view.get(s), uint64(x.value)), false)", "return storeView(s, view, uint64(x.value), false)", "max stores what is smaller"},
 	{"guard-ignored", "sim/next.go", "ph = phaseRefused\n", "ph = phaseHolding\n", "a guarded store stores what is smaller"},
 	// Waits, as they run.
 	{"wait-strict", "sim/enabled.go", "return v >= y.target(s, x)", "return v > y.target(s, x)", "a wait needs more than its target"},
 	{"wait-equal-loose", "sim/enabled.go", "return v == x.value", "return v >= x.value", "a wait for one value passes above it"},
 	{"spin-limit-ignored", "sim/enabled.go", "if a.kind != agentQueue || !y.m.spinLimit {", "if true {", "no wait gives up"},
-	{"release-low", "sim/next.go", "return storeView(s, view, uint64(x.value), x.op == model.OpReset)\n}\n\n// store", "return storeView(s, view, uint64(x.value)%4294967295, x.op == model.OpReset)\n}\n\n// store", "a release stores 0"},
+	{"release-low", "sim/next_store.go", "return storeView(s, view, uint64(x.value), x.op == model.OpReset)\n}\n\n// store", "return storeView(s, view, uint64(x.value)%4294967295, x.op == model.OpReset)\n}\n\n// store", "a release stores 0"},
 	// Slots, device, queues.
 	{"slot-leak", "sim/next.go", "if a := &y.agents[agent]; y.m.slots > 0 && a.kind == agentQueue {\n\t\ty.ranks[a.rank].used.add(s, -1)", "if a := &y.agents[agent]; y.m.slots > 0 && a.kind == agentQueue {\n\t\ty.ranks[a.rank].used.add(s, 0)", "a passed wait keeps its slot"},
 	{"slot-more", "sim/enabled.go", "y.ranks[a.rank].used.int(s) < y.m.slots", "y.ranks[a.rank].used.int(s) <= y.m.slots", "one slot more"},

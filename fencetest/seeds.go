@@ -114,17 +114,6 @@ func readSeed(file string) (*seedFile, error) {
 	return f, nil
 }
 
-// untilStuck ends a random run where nothing is sure to happen any more.
-type untilStuck struct{ sim.Strategy }
-
-// Choose implements [sim.Strategy].
-func (u untilStuck) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
-	if !slices.ContainsFunc(enabled, func(t sim.Transition) bool { return !t.Possible }) {
-		return -1
-	}
-	return u.Strategy.Choose(y, s, enabled)
-}
-
 // shown are the properties that a run violates; "none" of one that finishes without.
 func shown(y *sim.System, run sim.Run) []string {
 	var out []string
@@ -169,7 +158,7 @@ func (f *seedFile) run() (*sim.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := sim.RunWith(y, untilStuck{sim.NewRandom(f.Seed)}, 0)
+	run := sim.RunWith(y, sim.UntilStuck{Strategy: sim.NewRandom(f.Seed)}, 0)
 	got := shown(y, run)
 	if !slices.Contains(got, f.Property) {
 		return nil, fmt.Errorf("seed %d shows %v, want %s", f.Seed, got, f.Property)
@@ -229,7 +218,7 @@ func addSeed(dir, file string, seed uint64) (string, error) {
 	}
 	var f *seedFile
 	for s := seed; s < seed+10_000; s++ {
-		run := sim.RunWith(y, untilStuck{sim.NewRandom(s)}, 0)
+		run := sim.RunWith(y, sim.UntilStuck{Strategy: sim.NewRandom(s)}, 0)
 		got := shown(y, run)
 		if len(got) == 0 || f != nil && got[0] == "none" {
 			continue

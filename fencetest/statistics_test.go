@@ -83,7 +83,7 @@ func (st *statistics) observe(sc *model.Scenario, seed uint64) error {
 	st.commands = append(st.commands, commands)
 	late := map[string]bool{}
 	throttled := false
-	run := sim.RunWith(y, watch{untilStuck{sim.NewRandom(seed)}, func(s sim.State) {
+	run := sim.RunWith(y, watch{sim.UntilStuck{Strategy: sim.NewRandom(seed)}, func(s sim.State) {
 		for r := range y.Ranks() {
 			for _, b := range y.Blocked(s, r) {
 				if len(y.EnabledOf(s, b.Index, nil)) > 0 {

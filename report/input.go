@@ -36,7 +36,7 @@ func NewInput(sc *model.Scenario, result *check.Result, trace *sim.Trace) (Input
 		return in, err
 	}
 	if trace == nil && result != nil {
-		trace = resultTrace(result)
+		trace = result.FirstTrace()
 	}
 	if trace != nil {
 		if in.System, err = compile(in.Programs, sc.Machine, trace.Rank); err != nil {
@@ -71,21 +71,6 @@ func (in Input) With(choices []int, strategy string, rank int) (Input, error) {
 	}
 	in.Choices, in.Trace = choices, sim.NewTrace(in.System, src, strategy, 0, rank, choices)
 	return in, nil
-}
-
-// resultTrace is the first trace that a result has, or nil.
-func resultTrace(r *check.Result) *sim.Trace {
-	for _, s := range r.Stuck {
-		if s.Trace != nil {
-			return s.Trace
-		}
-	}
-	for _, f := range r.Violations {
-		if f.Trace != nil {
-			return f.Trace
-		}
-	}
-	return nil
 }
 
 // alone reports whether ranks were decided one by one.

@@ -283,7 +283,7 @@ func follows(y *sim.System, choices []int) int {
 
 // isRunOf reports whether choices are the run that a result found.
 func isRunOf(r *check.Result, rank int, choices []int) bool {
-	t := resultTrace(r)
+	t := r.FirstTrace()
 	if t == nil || t.Rank != rank || len(t.Steps) != len(choices) {
 		return false
 	}
@@ -359,7 +359,7 @@ func (v *Viewer) chosen(ctx context.Context, q url.Values) (string, error) {
 	case "laziest":
 		choices = sim.RunWith(x.in.System, sim.Laziest{}, maxSteps).Choices
 	case "random":
-		choices = sim.RunWith(x.in.System, forcedEnd{sim.NewRandom(seed)}, maxSteps).Choices
+		choices = sim.RunWith(x.in.System, sim.UntilStuck{Strategy: sim.NewRandom(seed)}, maxSteps).Choices
 	case "explore":
 		return v.explore(ctx, x, seed)
 	default:
@@ -378,7 +378,7 @@ func (v *Viewer) explore(ctx context.Context, x *viewed, seed uint64) (string, e
 	v.mu.Lock()
 	v.results[x.d+"/"+x.m] = res
 	v.mu.Unlock()
-	if t := resultTrace(res); t != nil {
+	if t := res.FirstTrace(); t != nil {
 		var choices []int
 		for i := range t.Steps {
 			choices = append(choices, t.Steps[i].Choice)
@@ -386,17 +386,4 @@ func (v *Viewer) explore(ctx context.Context, x *viewed, seed uint64) (string, e
 		return address(x.d, x.m, t.Rank, choices), nil
 	}
 	return address(x.d, x.m, x.rank, sim.RunWith(x.in.System, sim.Laziest{}, maxSteps).Choices), nil
-}
-
-// forcedEnd ends a run where nothing is sure to happen any more.
-type forcedEnd struct{ sim.Strategy }
-
-// Choose implements [sim.Strategy].
-func (f forcedEnd) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
-	for _, t := range enabled {
-		if !t.Possible {
-			return f.Strategy.Choose(y, s, enabled)
-		}
-	}
-	return -1
 }

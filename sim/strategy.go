@@ -78,6 +78,20 @@ func (y *System) idleOnly(s State, t Transition) bool {
 	return later < y.m.lag
 }
 
+// UntilStuck is a strategy that stops where nothing is sure to happen any more: that is a
+// hang, even if luck could still end it.
+type UntilStuck struct{ Strategy }
+
+// Choose implements [Strategy].
+func (u UntilStuck) Choose(y *System, s State, enabled []Transition) int {
+	for _, t := range enabled {
+		if !t.Possible {
+			return u.Strategy.Choose(y, s, enabled)
+		}
+	}
+	return -1
+}
+
 // Fixed replays a list of choices and then stops.
 type Fixed struct {
 	Choices []int
@@ -102,8 +116,9 @@ type Run struct {
 	Final    bool // the last state is final
 }
 
-// RunWith runs y from its initial state until no transition is enabled, the state is
-// stuck, the strategy stops, or most steps were made (0: no bound). A final state ends it.
+// RunWith runs y from its initial state until it is final, no transition is enabled, the
+// strategy stops, or most steps were made (0: no bound). A stuck state in which something is
+// merely possible does not end it by itself: see [UntilStuck].
 func RunWith(y *System, strategy Strategy, most int) Run {
 	r := Run{Last: y.Initial()}
 	var buf []Transition

@@ -87,21 +87,6 @@ func saveFile(dir, name string, content []byte) error {
 	return nil
 }
 
-// firstTrace is the trace that a result's replay command replays, or nil.
-func firstTrace(r *check.Result) *sim.Trace {
-	for _, s := range r.Stuck {
-		if s.Trace != nil {
-			return s.Trace
-		}
-	}
-	for _, f := range r.Violations {
-		if f.Trace != nil {
-			return f.Trace
-		}
-	}
-	return nil
-}
-
 // readTrace reads a trace, or the first one of a result; nil for a file that is neither,
 // which then is a scenario.
 func readTrace(file string, src []byte) (*sim.Trace, error) {
@@ -134,7 +119,7 @@ func readTrace(file string, src []byte) (*sim.Trace, error) {
 		if err := json.Unmarshal(src, &r); err != nil {
 			return nil, usage("%s: not a result: %w", file, err)
 		}
-		if t = firstTrace(&r); t == nil {
+		if t = r.FirstTrace(); t == nil {
 			return nil, usage("%s: a result with verdict %s and no trace", file, r.Verdict)
 		}
 	}

@@ -166,7 +166,7 @@ const maxLine = 2000
 // replay is the command that replays a result's first trace: by its choices or, where they
 // are too many, by files.
 func (v *exploreFlags) replay(r *check.Result, args []string) string {
-	t := firstTrace(r)
+	t := r.FirstTrace()
 	if t == nil {
 		return ""
 	}

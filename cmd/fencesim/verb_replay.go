@@ -215,23 +215,9 @@ func (v *replayFlags) play(y *sim.System, t *sim.Trace) (sim.Run, error) {
 		}
 		return follow(y, choices)
 	case "laziest":
-		return sim.RunWith(y, untilStuck{sim.Laziest{}}, 0), nil
+		return sim.RunWith(y, sim.UntilStuck{Strategy: sim.Laziest{}}, 0), nil
 	}
-	return sim.RunWith(y, untilStuck{sim.NewRandom(t.Seed)}, 0), nil
-}
-
-// untilStuck ends a run where nothing is sure to happen any more: that is a hang, even if
-// luck could still end it.
-type untilStuck struct{ sim.Strategy }
-
-// Choose implements [sim.Strategy].
-func (u untilStuck) Choose(y *sim.System, s sim.State, enabled []sim.Transition) int {
-	for _, t := range enabled {
-		if !t.Possible {
-			return u.Strategy.Choose(y, s, enabled)
-		}
-	}
-	return -1
+	return sim.RunWith(y, sim.UntilStuck{Strategy: sim.NewRandom(t.Seed)}, 0), nil
 }
 
 // follow runs choices one by one.
