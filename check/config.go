@@ -23,6 +23,8 @@ type Config struct {
 	Reductions []string
 	Depth      int // pct: depth of the bugs looked for (0: 3)
 
+	whole bool // tests: no product of ranks
+
 	Progress func(Progress) // called now and then while searching, from one goroutine
 }
 

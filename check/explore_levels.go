@@ -6,46 +6,97 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/sim"
 )
 
-// levels visits states breadth first, one level at a time, on several cores. What it finds
-// does not depend on their number: a level is a list of states; each worker takes a run of
-// it and lists the successors, in order, equal ones once; the shards of the visited set
-// then take these lists in order, so that the first of equal states is kept; and what is
-// kept is, in order, the next level. Most equal states meet within one level, for nearly
-// every step is a step forward, so that the small local sets do most of the work. A state remembers its parent's place and the
-// transition, from which a shortest run (counted in transitions that are not taken alone)
-// is rebuilt.
+// levels visits the states of a space breadth first, one level at a time, on several cores.
+// What it finds does not depend on their number: a round takes a run of the level; each
+// worker takes a part of it and deals the successors out, in order, to the shards of the
+// visited set; each shard then takes what was dealt to it, in order, so that the first of
+// equal states is kept; and the next level is what the shards kept, in the order of the parents. A
+// shard's table is small enough to stay close to the core while the shard is at work, so
+// that a look-up is rarely a trip to memory (delayed duplicate detection: Korf 2003). A state
+// remembers its parent's place and the choice there, from which a shortest run, counted in
+// choices, is rebuilt.
 type levels struct {
 	*search
-	shards []*visited // by the highest bits of the hash
-	shift  uint
+	space  space
+	words  int
+	shards []*shard
 	level  []uint64 // states of the present level, one after another
+	spare  []uint64 // room for the next
 	count  int
 	trail  [][]origin // by level: where each state came from
 	crew   []*worker
 }
 
-// origin is where a state came from: the place of its parent in the level before, and the
-// index among the enabled transitions there.
-type origin struct {
-	parent uint32
-	choice uint16
+// A space is states of a fixed length and their successors.
+type space interface {
+	words() int
+	// begin gives the first state as a successor.
+	begin(out *successors)
+	// hire makes an explorer of the space for one goroutine.
+	hire() explorer
+	// about describes a stuck state.
+	about(st []uint64) (c model.Counters, orphan bool)
+	// path is the run along choices from the first state on, up to the step that violates
+	// property if one is named.
+	path(choices []int, property string) path
 }
 
-// worker is what one goroutine of a level needs for itself.
-type worker struct {
-	search // own buffers, shared system and settings
-	local  *visited
-	states []uint64 // candidates
-	hashes []uint64
-	fresh  []uint64 // hashes of the successors of one state
-	recent []uint64 // hashes met lately, by their lowest bits: small enough to stay close by
+// An explorer lists successors.
+type explorer interface {
+	expand(st []uint64, out *successors)
+	// key is what a state is stored as: itself, or the least of its permutations.
+	key(st []uint64) []uint64
+}
+
+// successors is what an explorer says of one state: its successors one after another, for
+// each its hash, the choice that leads to it and what that violates.
+type successors struct {
+	states      []uint64
+	hashes      []uint64
+	choices     []uint16
+	bad         []sim.Violations
+	transitions int64
+	final       bool
+	sure        bool // some successor is guaranteed
+	overflow    bool // the state lacks room
+}
+
+func (s *successors) reset() {
+	*s = successors{states: s.states[:0], hashes: s.hashes[:0], choices: s.choices[:0], bad: s.bad[:0]}
+}
+
+// origin is where a state came from: the place of its parent in the level before times
+// 2¹⁶, plus the choice there.
+type origin uint64
+
+func originOf(place int, choice uint16) origin { return origin(place)<<16 | origin(choice) }
+
+func (o origin) place() int     { return int(o >> 16) }
+func (o origin) choice() uint16 { return uint16(o) }
+
+// shard is a part of the visited set, and of the next level.
+type shard struct {
+	seen   *visited
+	states []uint64 // kept of the next level
 	from   []origin
-	keep   []bool
-	stuck  []int32 // places in the level of stuck states
-	wrong  []wrong
+}
+
+// worker is what one goroutine needs for itself.
+type worker struct {
+	explorer
+	next        successors
+	deal        [][]uint64 // by shard: hash, origin and words of each state that awaits it
+	recent      []uint64   // hashes dealt out lately, by their lowest bits: small enough to stay close by
+	at          []int32    // places of the next level: see gather
+	transitions int64
+	canFinish   bool
+	overflow    bool
+	stuck       []int32 // places in the level of stuck states
+	wrong       []wrong
 }
 
 // wrong is a violation met while a successor was made: a state before it, by its place, the
@@ -56,11 +107,17 @@ type wrong struct {
 	what   sim.Violations
 }
 
-// recentSize is the number of hashes in worker.recent, a power of two.
-const recentSize = 1 << 14
-
-// shardBits is the number of shards as a power of two: enough for any crew.
-const shardBits = 6
+const (
+	// shardBits is the number of shards as a power of two.
+	shardBits = 8
+	shardOf   = 64 - shardBits
+	// roundWords bounds the words of the states of one round.
+	roundWords = 1 << 18
+	// recentSize is the number of hashes in worker.recent, a power of two.
+	recentSize = 1 << 14
+	// smallRound is how many states one worker takes without waking others.
+	smallRound = 1 << 8
+)
 
 // runLevels searches with as many workers as cfg asks for.
 func (s *search) runLevels(all bool) {
@@ -68,32 +125,23 @@ func (s *search) runLevels(all bool) {
 	if n <= 0 {
 		n = runtime.NumCPU()
 	}
-	l := &levels{search: s, shift: 64 - shardBits}
+	l := &levels{search: s, space: s.space()}
+	l.words = l.space.words()
 	for range 1 << shardBits {
-		l.shards = append(l.shards, newVisited(s.y.Words(), s.cfg.Exact))
+		l.shards = append(l.shards, &shard{seen: newVisited(l.words, s.cfg.Exact)})
 	}
-	s.wide = true
 	for range min(n, 1<<shardBits) {
-		l.crew = append(l.crew, s.hire())
+		l.crew = append(l.crew, &worker{explorer: l.space.hire(), deal: make([][]uint64, 1<<shardBits), recent: make([]uint64, recentSize)})
+		l.crew[len(l.crew)-1].recent[0] = 1 // no hash 0 yet
 	}
-	s.normalise(s.scratch, nil)
-	key := s.key(s.scratch)
-	h := hash(key)
-	l.shards[h>>l.shift].addHashed(key, h)
-	l.level, l.count = append([]uint64(nil), s.scratch...), 1
-	l.trail = [][]origin{{{}}}
-	s.out.states = 1
-	for _, word := range s.bad.Words() {
-		s.out.violated[word] = l.rebuild(0, -1, word)
-	}
+	l.begin()
 	for l.count > 0 {
-		l.expand()
-		l.settleLevel()
-		if len(s.out.stuck) > 0 && !all {
-			return
-		}
-		if l.over() {
-			return
+		round := max(smallRound, roundWords/l.words)
+		for lo := 0; lo < l.count; lo += round {
+			l.expand(lo, min(lo+round, l.count))
+			if l.settle(); l.over() || len(s.out.stuck) > 0 && !all {
+				return
+			}
 		}
 		l.next()
 	}
@@ -101,118 +149,122 @@ func (s *search) runLevels(all bool) {
 	s.out.collision = l.collision()
 }
 
-// hire makes a worker with buffers of its own.
-func (s *search) hire() *worker {
-	w := &worker{search: *s, local: newVisited(s.y.Words(), s.cfg.Exact)}
-	w.out = newFound()
-	w.recent = make([]uint64, recentSize)
-	w.scratch, w.canon = s.y.Initial(), s.y.Initial()
-	w.order = slices.Clone(s.order)
-	w.buf, w.lists, w.stack, w.states = nil, nil, nil, nil
-	return w
+// begin makes the first level.
+func (l *levels) begin() {
+	var first successors
+	l.space.begin(&first)
+	l.level, l.count = first.states, 1
+	l.trail = [][]origin{{0}}
+	key := l.crew[0].key(first.states)
+	h := hash(key)
+	l.shards[h>>shardOf].seen.addHashed(key, h)
+	l.out.states, l.out.transitions = 1, first.transitions
+	for _, word := range first.bad[0].Words() {
+		l.out.violated[word] = l.rebuild(0, -1, word)
+	}
 }
 
-// each runs f for every worker at once.
-func (l *levels) each(f func(i int, w *worker)) {
+// crewFor is how many workers n states are worth.
+func (l *levels) crewFor(n int) []*worker {
+	if n < smallRound {
+		return l.crew[:1]
+	}
+	return l.crew
+}
+
+// each runs f for every worker of a crew at once.
+func each(crew []*worker, f func(i int, w *worker)) {
+	if len(crew) == 1 {
+		f(0, crew[0])
+		return
+	}
 	var wg sync.WaitGroup
-	for i, w := range l.crew {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			f(i, w)
-		}()
+	for i, w := range crew {
+		wg.Go(func() { f(i, w) })
 	}
 	wg.Wait()
 }
 
-// expand lists the successors of the level.
-func (l *levels) expand() {
-	l.each(func(i int, w *worker) {
-		lo, hi := l.count*i/len(l.crew), l.count*(i+1)/len(l.crew)
-		w.expand(l, lo, hi)
+// expand deals the successors of the states lo to hi of the level to the shards, which keep
+// the new ones.
+func (l *levels) expand(lo, hi int) {
+	crew := l.crewFor(hi - lo)
+	n := hi - lo
+	each(crew, func(i int, w *worker) { l.dealOut(w, lo+n*i/len(crew), lo+n*(i+1)/len(crew)) })
+	each(crew, func(i int, me *worker) {
+		for sh := i; sh < len(l.shards); sh += len(crew) {
+			for _, w := range crew {
+				l.take(l.shards[sh], w.deal[sh], me)
+				w.deal[sh] = w.deal[sh][:0]
+			}
+		}
 	})
 }
 
-func (w *worker) expand(l *levels, lo, hi int) {
-	y, words := w.y, w.y.Words()
-	w.local.reset()
-	w.states, w.hashes, w.from = w.states[:0], w.hashes[:0], w.from[:0]
-	w.stuck, w.wrong = w.stuck[:0], w.wrong[:0]
+// dealOut lists the successors of the states lo to hi for the shards.
+func (l *levels) dealOut(w *worker, lo, hi int) {
+	words := l.words
 	for place := lo; place < hi; place++ {
-		if place&0xff == 0 && w.ctx.Err() != nil {
+		if place&0xff == 0 && l.ctx.Err() != nil {
 			return
 		}
-		st := sim.State(l.level[place*words : (place+1)*words])
-		w.lists = y.Enabled(st, w.lists[:0])
-		sure := false
-		for i := range w.lists {
-			sure = sure || !w.lists[i].Possible
+		next := &w.next
+		next.reset()
+		w.explorer.expand(l.level[place*words:(place+1)*words], next)
+		w.transitions += next.transitions
+		w.canFinish = w.canFinish || next.final
+		w.overflow = w.overflow || next.overflow
+		if !next.sure && !next.final {
+			w.stuck = append(w.stuck, int32(place))
 		}
-		if !sure {
-			if !y.Final(st) {
-				w.stuck = append(w.stuck, int32(place))
-			} else {
-				w.out.canFinish = true
+		for i, h := range next.hashes {
+			if b := next.bad[i]; b != 0 {
+				w.wrong = append(w.wrong, wrong{int32(place), next.choices[i], b})
 			}
-		} else if !w.out.canFinish && y.Final(st) {
-			w.out.canFinish = true
+			if recent := &w.recent[h&(recentSize-1)]; !l.cfg.Exact {
+				if *recent == h {
+					continue
+				}
+				*recent = h
+			}
+			d := append(w.deal[h>>shardOf], h, uint64(originOf(place, next.choices[i])))
+			if words == 1 {
+				d = append(d, next.states[i])
+			} else {
+				d = append(d, next.states[i*words:(i+1)*words]...)
+			}
+			w.deal[h>>shardOf] = d
 		}
-		w.successors(st, place)
 	}
 }
 
-// successors appends the successors of st that are new to the worker. All are made first
-// and looked up together, so that the cache misses of the look-ups overlap.
-func (w *worker) successors(st sim.State, place int) {
-	words := w.y.Words()
-	base := len(w.states)
-	w.states = slices.Grow(w.states, len(w.lists)*words)
-	w.fresh = w.fresh[:0]
-	for i := range w.lists {
-		w.states = append(w.states, st...)
-		next := sim.State(w.states[base+i*words:])
-		w.bad = 0
-		w.apply(next, w.lists[i])
-		w.normalise(next, &w.lists[i])
-		if w.bad != 0 {
-			w.wrong = append(w.wrong, wrong{int32(place), uint16(i), w.bad})
+// take keeps in shard s what is new of the states dealt to it.
+func (l *levels) take(s *shard, dealt []uint64, me *worker) {
+	size := 2 + l.words
+	for ; len(dealt) > 0; dealt = dealt[size:] {
+		h, st := dealt[0], dealt[2:size]
+		key := st
+		if l.cfg.Exact {
+			key = me.key(st)
 		}
-		w.fresh = append(w.fresh, hash(w.key(next)))
+		if s.seen.addHashed(key, h) {
+			s.states = append(s.states, st...)
+			s.from = append(s.from, origin(dealt[1]))
+		}
 	}
-	to := base
-	for i, h := range w.fresh {
-		next := sim.State(w.states[base+i*words : base+(i+1)*words])
-		if recent := &w.recent[h&(recentSize-1)]; *recent == h && !w.cfg.Exact {
-			continue
-		} else {
-			*recent = h
-		}
-		if !w.local.addHashed(w.key(next), h) {
-			continue
-		}
-		copy(w.states[to:], next)
-		to += words
-		w.hashes = append(w.hashes, h)
-		w.from = append(w.from, origin{uint32(place), uint16(i)})
-	}
-	w.states = w.states[:to]
 }
 
-// key is what a state is stored as: itself, or the least of its permutations.
-func (s *search) key(st sim.State) sim.State {
-	if s.order == nil {
-		return st
-	}
-	return s.canonical(st)
-}
-
-// settleLevel notes the level's stuck states and violations in order, and lets the shards
-// take the candidates.
-func (l *levels) settleLevel() {
+// settle notes what the workers met in a round, in order.
+func (l *levels) settle() {
 	for _, w := range l.crew {
-		l.out.transitions += w.out.transitions
-		w.out.transitions = 0
-		l.out.canFinish = l.out.canFinish || w.out.canFinish
+		if w.overflow {
+			l.out.bound = overflowBound
+			return
+		}
+	}
+	for _, w := range l.crew {
+		l.out.transitions += w.transitions
+		l.out.canFinish = l.out.canFinish || w.canFinish
 		for _, place := range w.stuck {
 			l.hangAt(place)
 		}
@@ -223,95 +275,126 @@ func (l *levels) settleLevel() {
 				}
 			}
 		}
-		w.keep = slices.Grow(w.keep[:0], len(w.hashes))[:len(w.hashes)]
+		w.transitions, w.stuck, w.wrong = 0, w.stuck[:0], w.wrong[:0]
 	}
-	words := l.y.Words()
-	l.each(func(i int, me *worker) {
-		n := uint64(len(l.crew))
-		for _, w := range l.crew {
-			for c, h := range w.hashes {
-				if sh := h >> l.shift; sh%n == uint64(i) {
-					key := sim.State(w.states[c*words : (c+1)*words])
-					w.keep[c] = l.shards[sh].addHashed(me.key(key), h)
-				}
-			}
-		}
-	})
+	n := int64(0)
+	for _, s := range l.shards {
+		n += int64(s.seen.n)
+	}
+	l.out.states = n
 }
 
-// next makes the next level of the candidates that were kept.
+// next makes the next level of what the shards kept, in the order of the parents: then equal
+// successors come close to each other, and worker.recent knows most of them. Each worker
+// takes the children of a run of parents.
 func (l *levels) next() {
-	words := l.y.Words()
 	n := 0
-	for _, w := range l.crew {
-		for _, k := range w.keep {
-			n += b2i(k)
-		}
+	for _, s := range l.shards {
+		n += len(s.from)
 	}
-	l.level = slices.Grow(l.level[:0], n*words)[:0]
-	trail := make([]origin, 0, n)
-	for _, w := range l.crew {
-		for c, k := range w.keep {
-			if k {
-				l.level = append(l.level, w.states[c*words:(c+1)*words]...)
-				trail = append(trail, w.from[c])
-			}
-		}
+	words := l.words
+	l.spare = slices.Grow(l.spare[:0], n*words)[:n*words]
+	trail := make([]origin, n)
+	crew := l.crewFor(n)
+	each(crew, func(i int, w *worker) {
+		w.gather(l, l.spare, trail, l.count*i/len(crew), l.count*(i+1)/len(crew))
+	})
+	for _, s := range l.shards {
+		s.states, s.from = s.states[:0], s.from[:0]
 	}
+	l.level, l.spare = l.spare, l.level
 	l.count = n
 	l.trail = append(l.trail, trail)
-	l.out.states += int64(n)
 }
 
-// overflows reports whether some state of the level lacks room.
-func (l *levels) overflows() bool {
-	words := l.y.Words()
-	for i := range l.count {
-		if l.y.Overflow(l.level[i*words : (i+1)*words]) {
-			return true
+// gather puts the children of the parents lo to hi in their places.
+func (w *worker) gather(l *levels, level []uint64, trail []origin, lo, hi int) {
+	w.at = slices.Grow(w.at[:0], hi-lo+1)[:hi-lo+1]
+	clear(w.at)
+	before := func(s *shard, place int) int {
+		at, _ := slices.BinarySearch(s.from, originOf(place, 0))
+		return at
+	}
+	at := 0
+	for _, s := range l.shards {
+		from, to := before(s, lo), before(s, hi)
+		at += from
+		for _, o := range s.from[from:to] {
+			w.at[o.place()-lo]++
 		}
 	}
-	return false
+	first := at
+	for i, n := range w.at {
+		w.at[i] = int32(at)
+		at += int(n)
+	}
+	words := l.words
+	for _, s := range l.shards {
+		for c := before(s, lo); c < len(s.from) && s.from[c].place() < hi; c++ {
+			to := &w.at[s.from[c].place()-lo]
+			trail[*to] = s.from[c]
+			if words == 1 {
+				level[*to] = s.states[c]
+			} else {
+				copy(level[int(*to)*words:], s.states[c*words:(c+1)*words])
+			}
+			*to++
+		}
+	}
+	// Children of one parent come from several shards: in the order of the choices.
+	for c := first + 1; c < at; c++ {
+		for d := c; d > first && trail[d] < trail[d-1]; d-- {
+			trail[d], trail[d-1] = trail[d-1], trail[d]
+			for i := range words {
+				level[d*words+i], level[(d-1)*words+i] = level[(d-1)*words+i], level[d*words+i]
+			}
+		}
+	}
 }
 
 // over reports whether a bound is reached, and notes which.
 func (l *levels) over() bool {
-	bytes := int64(cap(l.level) * 8)
-	for _, sh := range l.shards {
-		bytes += sh.bytes()
-	}
-	for _, w := range l.crew {
-		bytes += int64(cap(w.states)*8+cap(w.hashes)*8+cap(w.from)*8) + w.local.bytes()
-	}
-	for _, t := range l.trail {
-		bytes += int64(cap(t) * 8)
-	}
 	if l.cfg.Progress != nil {
 		l.cfg.Progress(Progress{l.out.states, l.out.transitions, 0, int64(l.count), time.Since(l.started)})
 	}
 	switch {
-	case l.count > 0 && l.overflows():
-		l.out.bound = overflowBound
+	case l.out.bound != "":
 	case l.cfg.MaxStates > 0 && l.out.states >= l.cfg.MaxStates:
 		l.out.bound = l.cfg.bound()
 	case l.ctx.Err() != nil:
 		l.out.bound = boundOf(l.ctx)
-	case bytes > l.memory:
+	case l.bytes() > l.memory:
 		l.out.bound = "memory"
 	}
 	return l.out.bound != ""
 }
 
+// bytes is the memory in use.
+func (l *levels) bytes() int64 {
+	n := int64((cap(l.level) + cap(l.spare)) * 8)
+	for _, s := range l.shards {
+		n += s.seen.bytes() + int64(cap(s.states)*8+cap(s.from)*8)
+	}
+	for _, w := range l.crew {
+		for i := range w.deal {
+			n += int64(cap(w.deal[i]) * 8)
+		}
+	}
+	for _, t := range l.trail {
+		n += int64(cap(t) * 8)
+	}
+	return n
+}
+
 // hangAt notes the stuck state at a place of the level.
 func (l *levels) hangAt(place int32) {
-	words := l.y.Words()
-	st := sim.State(l.level[int(place)*words : int(place+1)*words])
+	st := l.level[int(place)*l.words : int(place+1)*l.words]
 	l.out.stuckStates++
-	c := stuckCounters(l.y, st)
+	c, orphan := l.space.about(st)
 	if _, ok := l.out.stuck[c]; !ok {
 		l.out.stuck[c] = l.rebuild(int(place), -1, "")
 	}
-	if l.out.orphans == nil && l.y.Orphan(st) {
+	if l.out.orphans == nil && orphan {
 		p := l.rebuild(int(place), -1, "")
 		l.out.orphans = &p
 	}
@@ -326,50 +409,21 @@ func (l *levels) rebuild(place, choice int, property string) path {
 	}
 	for depth := len(l.trail) - 1; depth > 0; depth-- {
 		o := l.trail[depth][place]
-		list = append(list, int(o.choice))
-		place = int(o.parent)
+		list = append(list, int(o.choice()))
+		place = o.place()
 	}
 	slices.Reverse(list)
-	var p path
-	st := l.y.Initial()
-	var buf []sim.Transition
-	done := false
-	take := func(t sim.Transition) {
-		p.steps = append(p.steps, t)
-		p.possible += b2i(t.Possible && t.Kind == sim.KindVisible)
-		v := l.y.Apply(st, t)
-		done = property != "" && slices.Contains(v.Words(), property)
-	}
-	between := func() {
-		for !done {
-			buf = l.y.Enabled(st, buf[:0])
-			at := l.pick(st, buf)
-			if at < 0 {
-				return
-			}
-			take(buf[at])
-		}
-	}
-	between()
-	for _, c := range list {
-		if done {
-			break
-		}
-		buf = l.y.Enabled(st, buf[:0])
-		take(buf[c])
-		between()
-	}
-	return p
+	return l.space.path(list, property)
 }
 
 // collision is the bound on the chance that some shard dropped a state.
 func (l *levels) collision() float64 {
 	n := 0
-	for _, sh := range l.shards {
-		n += sh.n
-	}
-	if l.cfg.Exact {
-		return 0
+	for _, s := range l.shards {
+		if s.seen.collision() == 0 {
+			continue
+		}
+		n += s.seen.n
 	}
 	return collisionBound(n)
 }

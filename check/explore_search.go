@@ -52,7 +52,7 @@ type search struct {
 	mergeOnly bool           // only silent transitions stand for all
 	listed    bool           // buf holds what is enabled in the scratch state
 	wide      bool           // breadth first: violations go to bad
-	bad       sim.Violations // worker of a level: what the step violated
+	bad       sim.Violations // breadth first: what the step violated
 	memory    int64
 	started   time.Time
 }
@@ -64,15 +64,8 @@ type frame struct{ lo, hi, next int }
 // searchSystem explores f's system depth first within the bounds of cfg. With all false it
 // stops at the first stuck state.
 func searchSystem(ctx context.Context, f *fragment, cfg *Config, all bool) *found {
-	s := &search{f: f, y: f.y, cfg: cfg, ctx: ctx, out: newFound(), started: time.Now(),
-		seen: newVisited(f.y.Words(), cfg.Exact), scratch: f.y.Initial(), canon: f.y.Initial(), memory: cfg.memory()}
-	switch {
-	case cfg.reduces("persistent"):
-		s.settle = f.safe
-	case cfg.reduces("merge"):
-		s.settle = f.silent
-	}
-	s.mergeOnly = !cfg.reduces("persistent")
+	s := (&search{cfg: cfg, ctx: ctx, memory: cfg.memory()}).over(f)
+	s.settle = s.settleOf(f)
 	if cfg.reduces("symmetry") && f.symmetric() {
 		for r := range f.y.Ranks() {
 			s.order = append(s.order, int32(r))
@@ -103,6 +96,28 @@ func searchSystem(ctx context.Context, f *fragment, cfg *Config, all bool) *foun
 		}
 	}
 	return s.out
+}
+
+// over is a search of f's system as s is one of another.
+func (s *search) over(f *fragment) *search {
+	c := &search{f: f, y: f.y, cfg: s.cfg, ctx: s.ctx, memory: s.memory, out: newFound(), started: time.Now(),
+		seen: newVisited(f.y.Words(), s.cfg.Exact), scratch: f.y.Initial(), canon: f.y.Initial()}
+	c.mergeOnly = !c.persistent()
+	return c
+}
+
+// persistent reports whether transitions that commute with all others are taken alone.
+func (s *search) persistent() bool { return s.cfg.reduces("persistent") }
+
+// settleOf is which transitions of f's system are taken alone; nil for none.
+func (s *search) settleOf(f *fragment) func(sim.State, sim.Transition) bool {
+	switch {
+	case s.persistent():
+		return f.safe
+	case s.cfg.reduces("merge"):
+		return f.silent
+	}
+	return nil
 }
 
 // overflowBound says that a queue had more unfinished buffers than a state has room for.

@@ -35,7 +35,7 @@ func Planted(programs []*model.Schedule, m model.Machine, i int) (hang, stale bo
 	if i >= 0 {
 		Plants[i].plant(f)
 	}
-	r := searchSystem(context.Background(), f, &Config{All: true, Workers: 1}, true)
+	r := searchSystem(context.Background(), f, &Config{All: true, Workers: 1, whole: true}, true)
 	_, stale = r.violated["stale-read"]
 	return r.stuckStates > 0, stale
 }

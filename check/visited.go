@@ -10,21 +10,25 @@ import (
 // visited is the set of states that a search has seen: 64-bit hashes in open addressing,
 // or whole states when exact. With n states hashed the chance that any two of them share a
 // hash, so that one is taken for the other and dropped, is at most n²/2⁶⁵ if hashes are
-// spread evenly.
+// spread evenly; states of one word have hashes of their own.
 type visited struct {
 	table []uint64 // hash, or index+1 into states; 0 is free
 	n     int
+	zero  bool // the hash 0 was seen
 	exact bool
 	words int
 	keep  []uint64 // exact: the states one after another
 }
 
 func newVisited(words int, exact bool) *visited {
-	return &visited{table: make([]uint64, 1<<10), exact: exact, words: words}
+	return &visited{table: make([]uint64, 1<<6), exact: exact, words: words}
 }
 
 // hash mixes the words of a state; it is the same on every platform and in every run.
 func hash(s sim.State) uint64 {
+	if len(s) == 1 {
+		return mix(s[0])
+	}
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, w := range s {
 		hi, lo := bits.Mul64(h^w, 0xd6e8feb86659fd93)
@@ -32,6 +36,14 @@ func hash(s sim.State) uint64 {
 	}
 	hi, lo := bits.Mul64(h^0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3)
 	return hi ^ lo
+}
+
+// mix is a permutation of 64-bit words that spreads them evenly (Steele, Lea and Flood
+// 2014, variant 13 of Stafford).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // add puts s into the set and reports whether it is new.
@@ -46,8 +58,11 @@ func (v *visited) addHashed(s sim.State, h uint64) bool {
 	if v.exact {
 		return v.addExact(s, h, mask)
 	}
-	if h == 0 {
-		h = 1
+	if h == 0 { // no entry of the table
+		fresh := !v.zero
+		v.zero = true
+		v.n += b2i(fresh)
+		return fresh
 	}
 	for i := h & mask; ; i = (i + 1) & mask {
 		switch v.table[i] {
@@ -59,12 +74,6 @@ func (v *visited) addHashed(s sim.State, h uint64) bool {
 			return false
 		}
 	}
-}
-
-// reset empties the set and keeps its memory.
-func (v *visited) reset() {
-	clear(v.table)
-	v.n, v.keep = 0, v.keep[:0]
 }
 
 func (v *visited) addExact(s sim.State, h, mask uint64) bool {
@@ -123,7 +132,7 @@ func (v *visited) bytes() int64 {
 
 // collision is the bound on the chance that the set dropped a state.
 func (v *visited) collision() float64 {
-	if v.exact {
+	if v.exact || v.words == 1 {
 		return 0
 	}
 	return collisionBound(v.n)
