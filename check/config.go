@@ -40,7 +40,7 @@ var Reductions = []struct{ Name, Doc string }{
 	{"merge", "commit, start and finish of buffers and the handing over of tasks are taken at once where nothing observes them"},
 	{"ranks", "ranks that meet only in collectives of one stream are decided one by one"},
 	{"persistent", "a guaranteed transition that commutes with all that others may do is taken alone"},
-	{"sleep", "accepted and without effect: states are stored, so that sleep sets would save transitions and no state"},
+	{"sleep", "where ranks meet only in collectives, a search in breadth takes steps of different ranks that follow each other in one order only"},
 	{"symmetry", "states that differ by a permutation of identical ranks are one"},
 	{"slice", "only the updates that the slack certificate leaves open are tracked"},
 }

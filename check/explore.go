@@ -328,6 +328,9 @@ func (e *exploration) exhaust(u *unit) {
 			u.reduced = append(u.reduced, r)
 		}
 	}
+	if u.found.slept {
+		u.reduced = append(u.reduced, "sleep")
+	}
 	u.read(Exhaustive)
 }
 

@@ -42,12 +42,13 @@ type space interface {
 	about(st []uint64) (c model.Counters, orphan bool)
 	// path is the run along choices from the first state on, up to the step that violates
 	// property if one is named.
-	path(choices []int, property string) path
+	path(choices []choice, property string) path
 }
 
 // An explorer lists successors.
 type explorer interface {
-	expand(st []uint64, out *successors)
+	// expand lists the successors of st, to which choice by led (noChoice: the first).
+	expand(st []uint64, by choice, out *successors)
 	// key is what a state is stored as: itself, or the least of its permutations.
 	key(st []uint64) []uint64
 }
@@ -57,7 +58,7 @@ type explorer interface {
 type successors struct {
 	states      []uint64
 	hashes      []uint64
-	choices     []uint16
+	choices     []choice
 	bad         []sim.Violations
 	transitions int64
 	final       bool
@@ -70,13 +71,18 @@ func (s *successors) reset() {
 }
 
 // origin is where a state came from: the place of its parent in the level before times
-// 2¹⁶, plus the choice there.
+// 2²⁴, plus the choice there.
 type origin uint64
 
-func originOf(place int, choice uint16) origin { return origin(place)<<16 | origin(choice) }
+// A choice is one of a state's successors, as its space numbers them: less than noChoice.
+type choice uint32
 
-func (o origin) place() int     { return int(o >> 16) }
-func (o origin) choice() uint16 { return uint16(o) }
+const noChoice choice = 1<<24 - 1
+
+func originOf(place int, c choice) origin { return origin(place)<<24 | origin(c) }
+
+func (o origin) place() int     { return int(o >> 24) }
+func (o origin) choice() choice { return choice(o) & noChoice }
 
 // shard is a part of the visited set, and of the next level.
 type shard struct {
@@ -103,7 +109,7 @@ type worker struct {
 // choice there and the properties.
 type wrong struct {
 	place  int32
-	choice uint16
+	choice choice
 	what   sim.Violations
 }
 
@@ -154,13 +160,13 @@ func (l *levels) begin() {
 	var first successors
 	l.space.begin(&first)
 	l.level, l.count = first.states, 1
-	l.trail = [][]origin{{0}}
+	l.trail = [][]origin{{originOf(0, noChoice)}}
 	key := l.crew[0].key(first.states)
 	h := hash(key)
 	l.shards[h>>shardOf].seen.addHashed(key, h)
 	l.out.states, l.out.transitions = 1, first.transitions
 	for _, word := range first.bad[0].Words() {
-		l.out.violated[word] = l.rebuild(0, -1, word)
+		l.out.violated[word] = l.rebuild(0, noChoice, word)
 	}
 }
 
@@ -203,14 +209,14 @@ func (l *levels) expand(lo, hi int) {
 
 // dealOut lists the successors of the states lo to hi for the shards.
 func (l *levels) dealOut(w *worker, lo, hi int) {
-	words := l.words
+	words, came := l.words, l.trail[len(l.trail)-1]
 	for place := lo; place < hi; place++ {
 		if place&0xff == 0 && l.ctx.Err() != nil {
 			return
 		}
 		next := &w.next
 		next.reset()
-		w.explorer.expand(l.level[place*words:(place+1)*words], next)
+		w.explorer.expand(l.level[place*words:(place+1)*words], came[place].choice(), next)
 		w.transitions += next.transitions
 		w.canFinish = w.canFinish || next.final
 		w.overflow = w.overflow || next.overflow
@@ -271,7 +277,7 @@ func (l *levels) settle() {
 		for _, b := range w.wrong {
 			for _, word := range b.what.Words() {
 				if _, ok := l.out.violated[word]; !ok {
-					l.out.violated[word] = l.rebuild(int(b.place), int(b.choice), word)
+					l.out.violated[word] = l.rebuild(int(b.place), b.choice, word)
 				}
 			}
 		}
@@ -392,24 +398,24 @@ func (l *levels) hangAt(place int32) {
 	l.out.stuckStates++
 	c, orphan := l.space.about(st)
 	if _, ok := l.out.stuck[c]; !ok {
-		l.out.stuck[c] = l.rebuild(int(place), -1, "")
+		l.out.stuck[c] = l.rebuild(int(place), noChoice, "")
 	}
 	if l.out.orphans == nil && orphan {
-		p := l.rebuild(int(place), -1, "")
+		p := l.rebuild(int(place), noChoice, "")
 		l.out.orphans = &p
 	}
 }
 
-// rebuild is the run to the state at a place of the present level, and if choice is not
-// negative on from there until property is violated.
-func (l *levels) rebuild(place, choice int, property string) path {
-	list := []int{}
-	if choice >= 0 {
-		list = append(list, choice)
+// rebuild is the run to the state at a place of the present level, and with a choice on
+// from there until property is violated.
+func (l *levels) rebuild(place int, c choice, property string) path {
+	var list []choice
+	if c != noChoice {
+		list = append(list, c)
 	}
 	for depth := len(l.trail) - 1; depth > 0; depth-- {
 		o := l.trail[depth][place]
-		list = append(list, int(o.choice()))
+		list = append(list, o.choice())
 		place = o.place()
 	}
 	slices.Reverse(list)

@@ -15,6 +15,7 @@ type found struct {
 	states, transitions, runs, stuckStates int64
 
 	complete  bool // every state that the reductions leave was visited
+	slept     bool // the reduction sleep was in force
 	bound     string
 	collision float64
 	canFinish bool

@@ -14,6 +14,7 @@ type states struct{ *search }
 // states otherwise.
 func (s *search) space() space {
 	if p := newProduct(s); p != nil && !s.cfg.whole {
+		s.out.slept = p.sleeps
 		return p
 	}
 	return &states{s.apart()}
@@ -49,7 +50,7 @@ func (p *states) key(st []uint64) []uint64 {
 }
 
 // expand lists all successors of st. All are made first and hashed together.
-func (p *states) expand(st []uint64, out *successors) {
+func (p *states) expand(st []uint64, _ choice, out *successors) {
 	p.lists = p.y.Enabled(st, p.lists[:0])
 	out.final = p.y.Final(st)
 	out.overflow = p.y.Overflow(st)
@@ -63,7 +64,7 @@ func (p *states) expand(st []uint64, out *successors) {
 		p.apply(next, t)
 		p.normalise(next, &p.lists[i])
 		out.bad = append(out.bad, p.bad)
-		out.choices = append(out.choices, uint16(i))
+		out.choices = append(out.choices, choice(i))
 		out.hashes = append(out.hashes, hash(p.key(next)))
 	}
 	out.transitions = p.out.transitions - before
@@ -73,7 +74,7 @@ func (p *states) about(st []uint64) (model.Counters, bool) {
 	return stuckCounters(p.y, st), p.y.Orphan(st)
 }
 
-func (p *states) path(choices []int, property string) path {
+func (p *states) path(choices []choice, property string) path {
 	var run path
 	st := p.y.Initial()
 	var buf []sim.Transition

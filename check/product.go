@@ -20,10 +20,14 @@ type product struct {
 	mask   []uint64
 	groups []string
 	alone  bool // departures may be taken alone
+	sleeps bool // see asleep
 	begun  sim.Violations
 	first  uint64
 	taken  int64
 }
+
+// maxProductRanks is what a choice has room for.
+const maxProductRanks = 1<<(24-choiceRank) - 1
 
 // newProduct is the product for s's system, nil if its ranks meet in another way or are
 // too large.
@@ -32,7 +36,7 @@ func newProduct(s *search) *product {
 	if len(programs) < 2 {
 		return nil
 	}
-	p := &product{s: s, alone: s.persistent()}
+	p := &product{s: s, alone: s.persistent(), sleeps: s.cfg.reduces("sleep") && s.order == nil}
 	var distinct []*model.Schedule
 	var met [][]meeting
 	for r, program := range programs {
@@ -55,8 +59,8 @@ func newProduct(s *search) *product {
 			}
 		}
 	}
-	used, choices := uint(0), 0
-	for _, program := range programs {
+	used := uint(0)
+	for r, program := range programs {
 		var own *part
 		if i := slices.Index(programs, program); i < len(p.parts) {
 			own = p.parts[i]
@@ -65,14 +69,7 @@ func newProduct(s *search) *product {
 		}
 		n := uint(bits.Len(uint(len(own.facts) - 1)))
 		p.parts, p.shift, p.mask = append(p.parts, own), append(p.shift, used), append(p.mask, 1<<n-1)
-		if used += n; used > 64 {
-			return nil
-		}
-		most := int32(0)
-		for i := range own.facts {
-			most = max(most, own.first[i+1]-own.first[i])
-		}
-		if choices += int(most); choices > 1<<16 {
+		if used += n; used > 64 || r >= maxProductRanks {
 			return nil
 		}
 	}
@@ -153,7 +150,7 @@ func (p *product) about(states []uint64) (c model.Counters, orphan bool) {
 }
 
 // path rebuilds a run of the system: the choices number the steps of all ranks' states.
-func (p *product) path(choices []int, property string) path {
+func (p *product) path(choices []choice, property string) path {
 	y := p.s.y
 	var run path
 	whole := y.Initial()
@@ -189,21 +186,40 @@ func (p *product) path(choices []int, property string) path {
 	}
 	settle()
 	for _, c := range choices {
-		for r, own := range p.parts {
-			i := p.at(st, r)
-			n := int(own.first[i+1] - own.first[i])
-			if c >= n {
-				c -= n
-				continue
-			}
-			at := int(own.first[i]) + c
-			emit(r, own.run(i, at))
-			st = p.move(st, r, &own.steps[at])
-			break
-		}
+		r, j := c.step()
+		own := p.parts[r]
+		i := p.at(st, r)
+		at := int(own.first[i]) + j
+		emit(r, own.run(i, at))
+		st = p.move(st, r, &own.steps[at])
 		settle()
 	}
 	return run
+}
+
+// In a product a choice is a step of a rank's state and the rank, and tells whether
+// departures were taken after it.
+const (
+	choiceRank    = 17 // lowest bit
+	choiceSettled = 1 << 16
+)
+
+func (c choice) step() (rank, j int) { return int(c >> choiceRank), int(c & (choiceSettled - 1)) }
+
+// asleep is the number of ranks, from the first on, whose steps other than departures need
+// not be taken in a state to which by led: rank r moved there last, so for a rank q before
+// it each of its steps was enabled before, commutes with that of r, and leads from the
+// parent to a state in which the step of r leads to the same successor. That state may
+// leave it to another in the same way, but only to a rank after r, so some state takes it
+// (sleep sets, Godefroid 1996, of the last transition only: a state that is stored needs
+// no more of them than its first parent gives). Permuting ranks would change that order, so
+// that symmetry goes without.
+func (p *product) asleep(by choice) int {
+	if !p.sleeps || by == noChoice || by&choiceSettled != 0 {
+		return 0
+	}
+	r, _ := by.step()
+	return r
 }
 
 // productExplorer lists the successors in a product.
@@ -232,10 +248,10 @@ func (x *productExplorer) key(st []uint64) []uint64 {
 	return []uint64{least}
 }
 
-func (x *productExplorer) expand(states []uint64, out *successors) {
+func (x *productExplorer) expand(states []uint64, by choice, out *successors) {
 	st := states[0]
 	out.final = true
-	choice := 0
+	asleep := x.asleep(by)
 	for r, own := range x.parts {
 		i := x.product.at(st, r)
 		out.final = out.final && own.facts[i]&partFinal != 0
@@ -246,17 +262,20 @@ func (x *productExplorer) expand(states []uint64, out *successors) {
 				continue
 			}
 			out.sure = out.sure || !e.possible
+			if r < asleep && e.group < 0 {
+				continue
+			}
 			out.transitions += int64(e.taken)
-			bad := e.bad
+			bad, c := e.bad, choice(r<<choiceRank|j)
 			next := x.settle(x.move(st, r, e), func(_ int, _ int32, e *step) {
 				bad |= e.bad
+				c |= choiceSettled
 				out.transitions += int64(e.taken)
 			})
 			out.states = append(out.states, next)
-			out.choices = append(out.choices, uint16(choice+j))
+			out.choices = append(out.choices, c)
 			out.bad = append(out.bad, bad)
 		}
-		choice += len(steps)
 	}
 	if x.s.order == nil {
 		for _, st := range out.states {

@@ -28,7 +28,8 @@ func TestProductMatchesStates(t *testing.T) {
 			programs = slices.Repeat(programs, 2+rng.IntN(2))
 		}
 		f := analyse(sim.Compile(programs, m, sim.Options{}))
-		for _, reductions := range [][]string{{}, {"merge"}, {"symmetry"}, {"merge", "persistent"}, {"merge", "persistent", "symmetry"}} {
+		for _, reductions := range [][]string{{}, {"merge"}, {"symmetry"}, {"merge", "persistent"}, {"merge", "persistent", "symmetry"},
+			{"sleep"}, {"merge", "sleep"}, {"merge", "persistent", "sleep"}} {
 			cfg := Config{Reductions: reductions, Workers: 1 + i%3, Exact: i%5 == 0, MaxStates: limit}
 			if newProduct((&search{cfg: &cfg, ctx: context.Background()}).over(f)) == nil {
 				continue
