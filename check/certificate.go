@@ -136,8 +136,8 @@ func certifyOrder(p *model.Schedule, m model.Machine) string {
 
 // certifyLate extends the encode-order certificate to targets that grow, on one queue in
 // order and one CPU stream. In a stuck state every target is what the main thread has
-// scheduled by then. While a wait of the queue is unfinished no buffer behind it finishes,
-// so that no more counted buffers can be committed behind it than the throttle lets pass:
+// scheduled by then. The queue stands at a wait, and all updates before it have run, for a
+// kill drops none. While that wait is unfinished no buffer behind it finishes, so that no more counted buffers can be committed behind it than the throttle lets pass:
 // its limit, one more, and one for each counted task that may still run. If the size rule
 // forces more than that, and one for each time the throttle can cut, between every such
 // wait and the next update of the queue behind it, then the main thread never reaches that
@@ -149,8 +149,6 @@ func certifyLate(p *model.Schedule, m model.Machine) string {
 		return "several queues or CPU streams"
 	case m.Buffers != model.InOrder:
 		return "buffers overlap"
-	case m.Watchdog != model.WatchdogOff:
-		return "a watchdog"
 	}
 	if why := steady(p, m); why != "" {
 		return why

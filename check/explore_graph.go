@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fencesim/fencesim/model"
@@ -39,11 +40,14 @@ func (e *exploration) autoGraph(u *unit) error {
 	return nil
 }
 
+// join puts clauses together, equal ones once.
 func join(parts ...string) string {
 	var out []string
 	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
+		for _, clause := range strings.Split(p, "; ") {
+			if clause != "" && !slices.Contains(out, clause) {
+				out = append(out, clause)
+			}
 		}
 	}
 	return strings.Join(out, "; ")

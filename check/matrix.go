@@ -24,15 +24,17 @@ type Matrix struct {
 }
 
 // A MatrixCell is the verdict for one discipline on one machine. Counters are those of the
-// shortest known hang, Property the first property that a violation violates.
+// shortest known hang, nil without one; Property is the first property that a violation
+// violates, Reason why an inconclusive cell needed the search that a bound ended.
 type MatrixCell struct {
 	Discipline string          `json:"discipline"`
 	Machine    string          `json:"machine"`
 	Verdict    Verdict         `json:"verdict"`
 	Proof      Proof           `json:"proof"`
 	Property   string          `json:"property,omitempty"`
-	Counters   *model.Counters `json:"counters,omitempty"`
+	Counters   *model.Counters `json:"counters"`
 	Bound      string          `json:"bound,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
 }
 
 // Word is the cell in one word: ok, hang, stale for a stale read, another property by its
@@ -98,7 +100,7 @@ func newMatrixCell(discipline, machine string, r *Result) MatrixCell {
 	c := MatrixCell{Discipline: discipline, Machine: machine, Verdict: r.Verdict, Proof: r.Proof}
 	switch r.Verdict {
 	case Inconclusive:
-		c.Bound = r.Bound
+		c.Bound, c.Reason = r.Bound, r.Reason
 	case Hang:
 		if len(r.Stuck) > 0 {
 			k := r.Stuck[0].Counters

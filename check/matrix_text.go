@@ -102,7 +102,7 @@ func (p Proof) short() string {
 
 const proofLegend = "(1) one run stands for all, (c) certificate, (x) exhaustive, (s) sampled, ? a bound was reached; hang scheduled/gpu/cpu"
 
-// safety says for each discipline where it stops being safe.
+// safety says for each discipline where it stops being safe, and why cells are not known.
 func (m *Matrix) safety() []string {
 	_, disciplines := m.axes()
 	var out []string
@@ -125,6 +125,11 @@ func (m *Matrix) safety() []string {
 			text += ", the next one is not known"
 		}
 		out = append(out, heading(d)+": "+text)
+	}
+	for i := range m.Cells {
+		if c := &m.Cells[i]; c.Verdict == Inconclusive {
+			out = append(out, fmt.Sprintf("%s on %s: not known, the bound %s was reached: %s", heading(c.Discipline), c.Machine, c.Bound, c.Reason))
+		}
 	}
 	return out
 }
