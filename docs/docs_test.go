@@ -125,7 +125,7 @@ func (g *guide) console(line int, body string) string {
 	return out.String()
 }
 
-// ports are chosen anew at every run.
+// ports are chosen anew at every run; the guides have one of them.
 var ports = regexp.MustCompile(`localhost:\d+`)
 
 func (g *guide) command(command string) string {
@@ -141,7 +141,7 @@ func (g *guide) command(command string) string {
 		time.AfterFunc(2*time.Second, func() { _ = c.Process.Signal(os.Interrupt) })
 	}
 	err := c.Run()
-	text := ports.ReplaceAllString(b.String(), "localhost:8080")
+	text := ports.ReplaceAllString(b.String(), "localhost:43127")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

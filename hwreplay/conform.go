@@ -2,6 +2,7 @@ package hwreplay
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -38,8 +39,10 @@ type Conformance struct {
 	// Machines says of every preset whether all observations are among those that it
 	// allows.
 	Machines []MachineVerdict `json:"machines"`
-	Machine  *MachineFile     `json:"machine_file,omitempty"` // nil: every machine is refuted
-	Elapsed  float64          `json:"elapsed_s"`
+	Machine  *MachineFile     `json:"machine_file,omitempty"` // nil: every machine is refuted, or interrupted
+	// Interrupted says that not every test was run, or not as often as asked for.
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Elapsed     float64 `json:"elapsed_s"`
 }
 
 // A ConformTest is one schedule of the corpus: what was seen, and what the claim allows
@@ -119,8 +122,14 @@ func mustCorpus() []*corpusTest {
 }
 
 // Conform runs the corpus and the litmus tests on a device and holds what was seen
-// against every machine preset and against the claim.
+// against every machine preset and against the claim. With ErrStopped comes what was seen
+// until then, and no machine file.
 func Conform(q *ConformRequest, d Device, note func(string)) (*Conformance, error) {
+	return observe(q, d, note, func(*Conformance) {})
+}
+
+// observe is Conform that tells flush after each test what was seen.
+func observe(q *ConformRequest, d Device, note func(string), flush func(*Conformance)) (*Conformance, error) {
 	begun := time.Now()
 	c := &Conformance{Version: model.FormatVersion, Info: d.Info(), Imposed: q.Impose, Tests: []ConformTest{}, Litmus: []LitmusRow{}}
 	imposed := model.Machine{}
@@ -134,7 +143,7 @@ func Conform(q *ConformRequest, d Device, note func(string)) (*Conformance, erro
 	tests := mustCorpus()
 	for _, t := range tests {
 		row, err := conformTest(q, t, imposed, c.Claim.Machine, d, note)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrStopped) {
 			return nil, fmt.Errorf("%s: %w", t.scenario.Name, err)
 		}
 		c.Tests = append(c.Tests, *row)
@@ -144,9 +153,19 @@ func Conform(q *ConformRequest, d Device, note func(string)) (*Conformance, erro
 				c.Outside += o.Count
 			}
 		}
+		c.Elapsed = time.Since(begun).Seconds()
+		if err != nil {
+			c.interrupt()
+			return c, err
+		}
+		flush(c)
 	}
 	if q.Impose == nil {
 		rows, err := litmus(q, d, note)
+		if errors.Is(err, ErrStopped) {
+			c.interrupt()
+			return c, err
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +182,14 @@ func Conform(q *ConformRequest, d Device, note func(string)) (*Conformance, erro
 	return c, nil
 }
 
-// conformTest makes the runs of one test.
+// interrupt judges what was seen before an interrupt.
+func (c *Conformance) interrupt() {
+	c.Interrupted, c.Machines = true, nil
+	c.judge(mustCorpus()[:len(c.Tests)])
+	c.Machine = nil
+}
+
+// conformTest makes the runs of one test. With ErrStopped comes what was seen until then.
 func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine, d Device, note func(string)) (*ConformTest, error) {
 	row := &ConformTest{Name: t.scenario.Name, Released: true, Seen: []Observation{}, Unseen: []string{}}
 	r, err := NewRunner(NewPlan(t.programs, t.on(imposed)), d)
@@ -187,6 +213,7 @@ func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine,
 		hangs = 5
 	}
 	seen := map[string]int{}
+	var stopped error
 	for i := 0; i < runs && hangs > 0; i++ {
 		if i == 0 || config.Patience > 5*time.Second {
 			note(fmt.Sprintf("%s, run %d", t.scenario.Name, i+1))
@@ -196,6 +223,10 @@ func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine,
 		config.Gap = time.Duration(i%5) * 2 * time.Microsecond
 		config.Stagger = time.Duration(i%3) * 20 * time.Microsecond
 		out, err := r.Run(config)
+		if errors.Is(err, ErrStopped) {
+			stopped = err
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +251,7 @@ func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine,
 		}
 	}
 	slices.Sort(row.Unseen)
-	return row, nil
+	return row, stopped
 }
 
 // judge holds what was seen against every preset, and names the first that allows it all,

@@ -22,7 +22,17 @@ func Perform(ctx context.Context, t *Task, note func(string)) (*Report, error) {
 		if c := u.config(); c != nil {
 			deadline += 2 * c.Patience
 		}
-		return Supervise(ctx, &u, deadline, note)
+		r, err := Supervise(ctx, &u, deadline, note)
+		if ctx.Err() == nil || err == nil {
+			return r, err
+		}
+		if r != nil && r.Replay != nil {
+			r.Replay.Interrupted = true
+		}
+		if r != nil && r.Conform != nil {
+			r.Conform.interrupt()
+		}
+		return r, fmt.Errorf("interrupted: %w", ctx.Err())
 	}
 	done := make(chan bool)
 	defer close(done)
@@ -34,7 +44,7 @@ func Perform(ctx context.Context, t *Task, note func(string)) (*Report, error) {
 		}
 	}()
 	r, err := u.Do(d, note, nil)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && err != nil {
 		return r, fmt.Errorf("interrupted: %w", ctx.Err())
 	}
 	return r, err

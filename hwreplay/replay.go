@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -107,8 +108,14 @@ func (p *Plan) follow() error {
 
 // Replay makes a request's runs on a device in this process. Each, if not nil, is called
 // before each run with its number and after it with its outcome, which may be nil. The
-// error is of the request or the device; a hang is no error.
+// error is of the request or the device; a hang is no error. With ErrStopped comes what was
+// known when it was stopped, if anything was.
 func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, error) {
+	return replay(q, d, each, func(*Result) {})
+}
+
+// replay is Replay that tells flush after each run but the last what is known.
+func replay(q *Request, d Device, each func(run int, out *Outcome), flush func(*Result)) (*Result, error) {
 	p, s, err := q.Plan()
 	if err != nil {
 		return nil, err
@@ -127,6 +134,11 @@ func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, er
 		c := q.Config
 		c.Seed += uint64(i)
 		out, err := r.Run(c)
+		if errors.Is(err, ErrStopped) && (out != nil || res.Runs > 0) {
+			res.interrupt(q, p, out)
+			res.Elapsed = time.Since(begun).Seconds()
+			return res, err
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +148,10 @@ func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, er
 		}
 		if !out.Released || !out.Usable {
 			break
+		}
+		if i+1 < q.Repeat {
+			res.Elapsed = time.Since(begun).Seconds()
+			flush(res)
 		}
 	}
 	res.Elapsed = time.Since(begun).Seconds()
@@ -169,18 +185,38 @@ func (r *Result) take(q *Request, p *Plan, out *Outcome) {
 	r.add(verdict, counters, c.Model)
 	r.Released, r.Usable = r.Released && out.Released, r.Usable && out.Usable
 	if r.Runs == 1 || r.Verdict == VerdictFinished && verdict != VerdictFinished {
-		r.Verdict, r.Threads, r.Counters, r.Fences = verdict, out.Threads, counters, nil
-		for _, rank := range out.Ranks {
-			r.Fences = append(r.Fences, rank.Fences...)
-		}
-		r.Recording = []Step{}
-		if !q.Brief {
-			r.Recording = p.words(out.chains)
-		}
+		r.Verdict = verdict
+		r.show(q, p, out)
 		r.Violated = c.Violated.Words()
 	}
 	if c.Model == Outside && r.Model != Outside || c.Model == Undecided && r.Model == Allowed {
 		r.Model, r.Reason = c.Model, c.Reason
+	}
+}
+
+// show makes the result's fences and recording those of one run.
+func (r *Result) show(q *Request, p *Plan, out *Outcome) {
+	r.Threads, r.Counters, r.Fences = out.Threads, out.Counters(), nil
+	for _, rank := range out.Ranks {
+		r.Fences = append(r.Fences, rank.Fences...)
+	}
+	r.Recording = []Step{}
+	if !q.Brief {
+		r.Recording = p.words(out.chains)
+	}
+}
+
+// interrupt notes that the replay ends early, in the middle of a run if out is not nil.
+// What that run did is told if it is all there is.
+func (r *Result) interrupt(q *Request, p *Plan, out *Outcome) {
+	r.Interrupted = true
+	if out == nil {
+		return
+	}
+	r.Released, r.Usable = r.Released && out.Released, r.Usable && out.Usable
+	if r.Runs == 0 {
+		r.Verdict, r.Model, r.Histogram = VerdictInterrupted, Undecided, []Bin{}
+		r.show(q, p, out)
 	}
 }
 

@@ -13,6 +13,9 @@ const (
 	VerdictFinished = "finished" // every rank did all it was given
 	VerdictHung     = "hung"     // nothing moved for the patience; the waits were released
 	VerdictDiverged = "diverged" // a trace was imposed and the run ended otherwise than it
+
+	// VerdictInterrupted is of a replay that was interrupted before any run had ended.
+	VerdictInterrupted = "interrupted"
 )
 
 // A Result is what [Replay] gives; its JSON form is formats section 5. What is said of one
@@ -37,9 +40,11 @@ type Result struct {
 	Reason    string          `json:"reason,omitempty"`
 	Violated  []string        `json:"violated,omitempty"` // properties violated on the way
 	Runs      int             `json:"runs"`
-	Histogram []Bin           `json:"histogram"`
-	Seed      uint64          `json:"seed"`
-	Elapsed   float64         `json:"elapsed_s"`
+	// Interrupted says that fewer runs were made than asked for.
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Histogram   []Bin   `json:"histogram"`
+	Seed        uint64  `json:"seed"`
+	Elapsed     float64 `json:"elapsed_s"`
 }
 
 // ClockOffset is the device's clock minus the run's, as measured, and within what.

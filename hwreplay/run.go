@@ -237,7 +237,8 @@ const (
 )
 
 // Run makes one run and says what happened. The error is of the device; then the runner
-// can only be closed, and if the device did not come back, not even that.
+// can only be closed, and if the device did not come back, not even that. Or it is
+// ErrStopped, with how far the run had come unless it had not begun.
 func (r *Runner) Run(c Config) (*Outcome, error) {
 	if r.broken {
 		return nil, fmt.Errorf("%s: an earlier run was not released", r.device.Info().Name)
@@ -257,7 +258,7 @@ func (r *Runner) Run(c Config) (*Outcome, error) {
 		return nil, *p
 	}
 	if r.stopped.Load() {
-		return nil, ErrStopped
+		return out, ErrStopped
 	}
 	return out, nil
 }

@@ -51,13 +51,13 @@ func (t *Task) Do(d Device, note func(string), flush func(*Report)) (*Report, er
 	var err error
 	switch {
 	case t.Replay != nil:
-		r.Replay, err = Replay(t.Replay, d, func(i int, out *Outcome) {
+		r.Replay, err = replay(t.Replay, d, func(i int, out *Outcome) {
 			if out == nil {
 				note(fmt.Sprintf("run %d", i+1))
 			}
-		})
+		}, func(res *Result) { flush(&Report{Replay: res}) })
 	case t.Conform != nil:
-		r.Conform, err = Conform(t.Conform, d, note)
+		r.Conform, err = observe(t.Conform, d, note, func(c *Conformance) { flush(&Report{Conform: c}) })
 	case t.Measure != nil:
 		r.Measure, err = Measure(t.Measure, d, note)
 	case t.Record != nil:

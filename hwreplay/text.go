@@ -2,6 +2,7 @@ package hwreplay
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -54,6 +55,12 @@ func (r *Result) sentence() string {
 	if r.Reason != "" {
 		s += " (" + r.Reason + ")"
 	}
+	switch {
+	case r.Interrupted && r.Runs == 1:
+		s += "; interrupted after 1 run"
+	case r.Interrupted && r.Runs > 1:
+		s += fmt.Sprintf("; interrupted after %d runs", r.Runs)
+	}
 	return s
 }
 
@@ -61,7 +68,7 @@ func (r *Result) sentence() string {
 // with recording every transition.
 func (r *Result) Text(w io.Writer, recording bool) error {
 	p := printer{bufio.NewWriter(w)}
-	subject := r.Scenario
+	subject := cmp.Or(r.Scenario, "unnamed")
 	if r.Discipline != "" {
 		subject += ", " + r.Discipline
 	}
@@ -100,6 +107,9 @@ func (c *Conformance) Text(w io.Writer) error {
 		p.line("imposed: %s", machineName(c.Imposed.Machine))
 	}
 	p.line("claim: %s; %d observations, %d outside it", machineName(c.Claim.Machine), c.Runs, c.Outside)
+	if c.Interrupted {
+		p.line("interrupted: not every test was run as often as asked for")
+	}
 	rows := []string{"\ntest\truns\tseen\tallowed and never seen"}
 	for _, t := range c.Tests {
 		var seen []string

@@ -1,10 +1,8 @@
 package model
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // Sym is an interned name: an index into [Names]. Arrays, fences, events, groups and
@@ -124,7 +122,7 @@ var Ops = []OpInfo{
 	{OpSend, "send", "send A to R", true, true, "hands array A to rank R (a number, next or prev)"},
 	{OpRecv, "recv", "recv A from R", true, true, "receives array A from rank R (a number, next or prev)"},
 	{OpAlloc, "alloc", "alloc N", true, true, "takes N units of the machine's memory; blocks while they are not free"},
-	{OpDealloc, "dealloc", "dealloc N", true, true, "gives N units of memory back"},
+	{OpDealloc, "dealloc", "dealloc N", true, true, "gives N units of memory back, at most those that are taken"},
 	{OpIdle, "idle", "idle", false, true, "blocks until the device is idle: every committed buffer has finished (as cudaFree does)"},
 	{OpFail, "fail", "fail", true, true, "an error: in a buffer its remaining commands never run and it finishes; a CPU task is skipped and the next one runs"},
 	{OpDie, "die", "die", false, true, "the process of this rank ends: main thread, CPU streams and completion handlers stop where they are; committed buffers run on"},
@@ -231,63 +229,65 @@ func (c *Command) Stores() bool {
 
 // Text is the command as written in a scenario file; [ParseCommand] reads it back. Only a
 // late wait has no form in files and is written as "wait F late".
-func (c *Command) Text(n *Names) string {
-	var b strings.Builder
-	b.WriteString(c.Op.String())
+func (c *Command) Text(n *Names) string { return string(c.append(nil, n)) }
+
+// append appends the command's text to b.
+func (c *Command) append(b []byte, n *Names) []byte {
+	b = append(b, c.Op.String()...)
+	name := func(s Sym) { b = append(append(b, ' '), n.Of(s)...) }
+	number := func(v uint32) { b = strconv.AppendUint(append(b, ' '), uint64(v), 10) }
 	at := func() {
-		b.WriteByte(' ')
-		b.WriteString(n.Of(c.Name))
+		name(c.Name)
 		if c.Rank != OwnRank {
-			b.WriteByte('@')
-			b.WriteString(c.Rank.String())
+			b = append(append(b, '@'), c.Rank.String()...)
 		}
 	}
 	switch c.Op {
 	case OpUpdate, OpAdd, OpReset, OpPark, OpSignal, OpAwait:
 		at()
-		fmt.Fprintf(&b, " %d", c.Value)
+		number(c.Value)
 	case OpWait:
 		at()
 		switch {
 		case c.Late:
-			b.WriteString(" late")
+			b = append(b, " late"...)
 		case c.Equal:
-			fmt.Fprintf(&b, " == %d", c.Value)
+			b = append(b, " =="...)
+			number(c.Value)
 		default:
-			fmt.Fprintf(&b, " %d", c.Value)
+			number(c.Value)
 		}
 	case OpRelease, OpFree, OpNotify, OpCoherent:
 		at()
 	case OpAlloc, OpDealloc:
-		fmt.Fprintf(&b, " %d", c.Value)
+		number(c.Value)
 	case OpSend:
-		fmt.Fprintf(&b, " %s to %s", n.Of(c.Name), c.Rank)
+		name(c.Name)
+		b = append(append(b, " to "...), c.Rank.String()...)
 	case OpRecv:
-		fmt.Fprintf(&b, " %s from %s", n.Of(c.Name), c.Rank)
+		name(c.Name)
+		b = append(append(b, " from "...), c.Rank.String()...)
 	case OpKernel, OpCollective:
-		b.WriteByte(' ')
-		b.WriteString(n.Of(c.Name))
+		name(c.Name)
 		if c.Group != NoSym {
-			b.WriteString(" in ")
-			b.WriteString(n.Of(c.Group))
+			b = append(b, " in"...)
+			name(c.Group)
 		}
 		if len(c.Reads) > 0 {
-			b.WriteString(" reads")
+			b = append(b, " reads"...)
 			for _, r := range c.Reads {
-				b.WriteByte(' ')
-				b.WriteString(n.Of(r.Array))
+				name(r.Array)
 				if r.Version > 0 {
-					fmt.Fprintf(&b, "@%d", r.Version)
+					b = strconv.AppendUint(append(b, '@'), uint64(r.Version), 10)
 				}
 			}
 		}
 		if len(c.Writes) != 1 || c.Writes[0] != c.Name {
-			b.WriteString(" writes")
+			b = append(b, " writes"...)
 			for _, w := range c.Writes {
-				b.WriteByte(' ')
-				b.WriteString(n.Of(w))
+				name(w)
 			}
 		}
 	}
-	return b.String()
+	return b
 }

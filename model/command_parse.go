@@ -3,8 +3,8 @@ package model
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A CommandError is a fault in the text of a command, at a byte offset in it.
@@ -18,7 +18,20 @@ func (e *CommandError) Error() string { return e.Msg }
 // ParseCommand reads one command as the table [Ops] gives its form. Lists may be
 // separated by spaces or commas. The error is a *CommandError.
 func ParseCommand(text string, n *Names) (Command, error) {
-	p := commandParser{names: n, words: splitWords(text), end: len(text)}
+	p := commandParser{names: n}
+	return p.parse(text)
+}
+
+// parse reads the next command; the words of the last one are overwritten.
+func (p *commandParser) parse(text string) (Command, error) {
+	p.words, p.end, p.at, p.err = splitWords(text, p.words[:0]), len(text), 0, nil
+	for _, w := range p.words {
+		if i := hidden(w.text); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(w.text[i:])
+			p.fail(w.offset+i, "character %U is not printable", r)
+			break
+		}
+	}
 	c := p.command()
 	if p.err != nil {
 		return Command{}, p.err
@@ -31,19 +44,24 @@ type word struct {
 	offset int
 }
 
-func splitWords(text string) []word {
-	var ws []word
-	for i := 0; i < len(text); {
-		if c := text[i]; c == ' ' || c == '\t' || c == ',' || c == '\n' {
-			i++
-			continue
+// splitWords appends the words of text to ws.
+func splitWords(text string, ws []word) []word {
+	start := -1
+	for i := range len(text) {
+		switch text[i] {
+		case ' ', '\t', ',', '\n':
+			if start >= 0 {
+				ws = append(ws, word{text[start:i], start})
+			}
+			start = -1
+		default:
+			if start < 0 {
+				start = i
+			}
 		}
-		j := i
-		for j < len(text) && !strings.ContainsRune(" \t,\n", rune(text[j])) {
-			j++
-		}
-		ws = append(ws, word{text[i:j], i})
-		i = j
+	}
+	if start >= 0 {
+		ws = append(ws, word{text[start:], start})
 	}
 	return ws
 }
@@ -100,13 +118,13 @@ func (p *commandParser) number(what string) uint32 {
 	if p.err != nil {
 		return 0
 	}
-	v, err := strconv.ParseInt(w.text, 10, 64)
-	if err != nil {
-		if _, big := strconv.ParseFloat(w.text, 64); big == nil && strings.Trim(w.text, "-+0123456789") == "" {
-			p.fail(w.offset, "%s is outside 0 to %d", w.text, uint32(math.MaxUint32))
+	v, ok := decimal(w.text)
+	if !ok {
+		if tooLarge(w.text) {
+			p.fail(w.offset, "%s is outside 0 to %d", shorten(w.text), uint32(math.MaxUint32))
 			return 0
 		}
-		p.fail(w.offset, "%q is not %s: want a whole number", w.text, what)
+		p.fail(w.offset, "%q is not %s: want a whole number", shorten(w.text), what)
 		return 0
 	}
 	if v < 0 || v > math.MaxUint32 {
@@ -123,12 +141,12 @@ func (p *commandParser) rank(text string, offset int) RankRef {
 	case "prev":
 		return PrevRank
 	}
-	r, err := strconv.Atoi(text)
-	if err != nil || r < 0 || r > math.MaxInt32-1 {
-		p.fail(offset, "%q is not a rank: want a number, next or prev", text)
+	r, ok := decimal(text)
+	if !ok || r < 0 || r > math.MaxInt32-1 {
+		p.fail(offset, "%q is not a rank: want a number, next or prev", shorten(text))
 		return OwnRank
 	}
-	return Rank(r)
+	return Rank(int(r))
 }
 
 // fence reads F or F@R.
@@ -160,9 +178,9 @@ func (p *commandParser) reads() []Read {
 		}
 		r := Read{Array: p.names.Intern(name)}
 		if found {
-			v, err := strconv.ParseUint(version, 10, 32)
-			if err != nil || v == 0 {
-				p.fail(word.offset+len(name)+1, "version %q of array %s is not a whole number from 1", version, name)
+			v, ok := decimal(version)
+			if !ok || v < 1 || v > math.MaxUint32 {
+				p.fail(word.offset+len(name)+1, "version %q of array %s is not a whole number from 1", shorten(version), shorten(name))
 				return nil
 			}
 			r.Version = uint32(v)
@@ -207,7 +225,7 @@ func (p *commandParser) command() Command {
 	}
 	info, ok := opByWord[w.text]
 	if !ok {
-		p.fail(w.offset, "unknown command %q", w.text)
+		p.fail(w.offset, "unknown command %q", shorten(w.text))
 		return Command{}
 	}
 	c := Command{Op: info.Op, Name: NoSym, Group: NoSym, For: NoSym}

@@ -200,3 +200,20 @@ func drawCommand(t *rapid.T, n *Names, may func(OpInfo) bool, name func(*rapid.T
 	}
 	return c
 }
+
+// A schedule of a million commands is read without an allocation for each.
+func TestCommandAllocations(t *testing.T) {
+	var n Names
+	p := commandParser{names: &n}
+	line := []byte{}
+	have := testing.AllocsPerRun(100, func() {
+		c, err := p.parse("wait G 12")
+		if err != nil {
+			t.Fatal(err)
+		}
+		line = c.append(line[:0], &n)
+	})
+	if have > 0 {
+		t.Errorf("%v allocations for a command", have)
+	}
+}

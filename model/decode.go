@@ -145,21 +145,24 @@ func (d *decoder) integer(n *yaml.Node, low, high int64) int64 {
 		d.fail(n, "want a whole number, found %s", found(n))
 		return 0
 	}
-	v, err := strconv.ParseInt(n.Value, 10, 64)
-	plain := err == nil && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 && (v == 0 || n.Value[0] != '0')
-	if !plain {
-		switch n.ShortTag() {
-		case "!!int":
-			if n.Decode(&v) != nil {
+	v, ok := decimal(n.Value)
+	if !ok || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.TaggedStyle) != 0 {
+		tag := n.ShortTag()
+		base := map[string]int{"0x": 16, "0o": 8}[n.Value[:min(2, len(n.Value))]]
+		switch {
+		case tag == "!!int" && ok:
+		case tag == "!!int" && base > 0 && !strings.Contains(n.Value, "_"):
+			var err error
+			if v, err = strconv.ParseInt(n.Value[2:], base, 64); err != nil {
 				d.fail(n, "%s does not fit 64 bits", shorten(n.Value))
 				return 0
 			}
-		case "!!float":
-			if strings.Trim(n.Value, "+-0123456789") == "" {
-				d.fail(n, "%s does not fit 64 bits", shorten(n.Value))
-				return 0
-			}
-			fallthrough
+		case (tag == "!!int" || tag == "!!float") && tooLarge(n.Value):
+			d.fail(n, "%s does not fit 64 bits", shorten(n.Value))
+			return 0
+		case tag == "!!int":
+			d.fail(n, "want a whole number in plain digits, found %s", shorten(n.Value))
+			return 0
 		default:
 			d.fail(n, "want a whole number, found %s", found(n))
 			return 0
@@ -173,7 +176,7 @@ func (d *decoder) integer(n *yaml.Node, low, high int64) int64 {
 }
 
 func (d *decoder) unsigned(n *yaml.Node) uint64 {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && tooLarge(n.Value) {
 		if v, err := strconv.ParseUint(n.Value, 10, 64); err == nil {
 			return v
 		}
@@ -203,12 +206,12 @@ func (d *decoder) numbered(n *yaml.Node, v reflect.Value) {
 	out := reflect.MakeMap(v.Type())
 	for i := 0; i < len(n.Content); i += 2 {
 		k := n.Content[i]
-		number, err := strconv.Atoi(k.Value)
-		if k.Kind != yaml.ScalarNode || err != nil {
+		number, ok := decimal(k.Value)
+		if k.Kind != yaml.ScalarNode || !ok {
 			d.fail(k, "key: want a whole number, found %s", found(k))
 			return
 		}
-		key := reflect.ValueOf(number)
+		key := reflect.ValueOf(int(number))
 		if out.MapIndex(key).IsValid() {
 			d.fail(k, "duplicate key %d", number)
 			return

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Digest is the SHA-256, in hex, of the programs of all ranks under the discipline in
@@ -49,6 +50,11 @@ func Digest(ps []*Schedule) string {
 // canonical writes everything that a run depends on, one item a line. The form is stable:
 // digests stand in traces and results.
 func (s *Schedule) canonical(w io.Writer) {
+	var scratch []byte
+	command := func(c *Command) {
+		scratch = append(c.append(scratch[:0], &s.Names), '\n')
+		w.Write(scratch)
+	}
 	for _, f := range s.Fences {
 		fmt.Fprintf(w, "fence %s %d %s\n", s.Names.Of(f.Name), f.Initial, f.Store)
 	}
@@ -59,30 +65,60 @@ func (s *Schedule) canonical(w io.Writer) {
 		q := &s.Queues[i]
 		fmt.Fprintf(w, "queue %s %d\n", q.Name, q.FirstUse)
 		for k := range q.Commands {
-			fmt.Fprintln(w, q.Commands[k].Text(&s.Names))
+			command(&q.Commands[k])
 		}
 		for _, b := range slices.Sorted(maps.Keys(q.OnFinish)) {
 			fmt.Fprintf(w, "on finish of %d\n", b)
 			for k := range q.OnFinish[b] {
-				fmt.Fprintln(w, q.OnFinish[b][k].Text(&s.Names))
+				command(&q.OnFinish[b][k])
 			}
 		}
-		fmt.Fprintln(w, "ends", q.Ends, "forced", q.Forced, "sections", q.Section)
+		io.WriteString(w, "ends ")
+		scratch = writeList(w, scratch, q.Ends)
+		io.WriteString(w, " forced ")
+		scratch = writeList(w, scratch, q.Forced)
+		io.WriteString(w, " sections ")
+		scratch = writeList(w, scratch, q.Section)
+		io.WriteString(w, "\n")
 	}
 	for i := range s.Streams {
 		st := &s.Streams[i]
 		fmt.Fprintf(w, "stream %s\n", st.Name)
 		for k := range st.Tasks {
-			fmt.Fprintln(w, st.Tasks[k].Text(&s.Names))
+			command(&st.Tasks[k])
 		}
-		fmt.Fprintln(w, "counted", st.Counted)
+		io.WriteString(w, "counted ")
+		scratch = writeList(w, scratch, st.Counted)
+		io.WriteString(w, "\n")
 	}
 	fmt.Fprintln(w, "main", s.FromGraph)
 	for i := range s.Main {
 		m := &s.Main[i]
-		fmt.Fprintln(w, m.Kind, m.Queue, m.Target, m.N, s.Names.Of(m.Array))
+		b := strconv.AppendUint(scratch[:0], uint64(m.Kind), 10)
+		b = strconv.AppendBool(append(b, ' '), m.Queue)
+		b = strconv.AppendInt(append(b, ' '), int64(m.Target), 10)
+		b = strconv.AppendInt(append(b, ' '), int64(m.N), 10)
+		b = append(append(b, ' '), s.Names.Of(m.Array)...)
+		scratch = append(b, '\n')
+		w.Write(scratch)
 		if m.Command != nil {
-			fmt.Fprintln(w, m.Command.Text(&s.Names))
+			command(m.Command)
 		}
 	}
+}
+
+// writeList writes numbers as "[1 2 3]", each by itself: there can be millions.
+func writeList[T int | int32 | uint8](w io.Writer, scratch []byte, list []T) []byte {
+	scratch = append(scratch[:0], '[')
+	for i, v := range list {
+		if i > 0 {
+			scratch = append(scratch, ' ')
+		}
+		scratch = strconv.AppendInt(scratch, int64(v), 10)
+		w.Write(scratch)
+		scratch = scratch[:0]
+	}
+	scratch = append(scratch, ']')
+	w.Write(scratch)
+	return scratch
 }

@@ -14,10 +14,11 @@ type Error struct {
 	Msg  string
 }
 
-// newError makes an Error whose message has a bounded length, whatever was quoted in it.
+// newError makes an Error whose message is printable and of bounded length, whatever was
+// quoted in it.
 func newError(file string, line, col int, format string, args ...any) *Error {
 	const limit = 600
-	msg := fmt.Sprintf(format, args...)
+	msg := Printable(fmt.Sprintf(format, args...))
 	if len(msg) > limit {
 		msg = strings.ToValidUTF8(msg[:limit], "") + "…"
 	}

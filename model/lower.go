@@ -26,10 +26,11 @@ type lowering struct {
 	bound     []int32     // backing store of the size rows' arrays
 }
 
-// sizeRow is what one command adds to its buffer: ops, and distinct arrays with elements.
+// sizeRow is what one command adds to its buffer: ops, and bound[from:to], distinct arrays
+// with elements.
 type sizeRow struct {
-	ops    int
-	arrays []int32
+	ops      int32
+	from, to int32
 }
 
 // LowerGraph turns a graph into the schedule of one rank under a discipline: semantics
@@ -85,7 +86,7 @@ func (l *lowering) reserve() {
 			}
 		}
 	}
-	l.reads, l.bound = make([]Read, 0, ins), make([]int32, 0, ins+len(g.Arrays))
+	l.reads, l.bound = make([]Read, 0, ins), make([]int32, 0, ins+2*len(g.Arrays))
 	l.s.Main = make([]Step, 0, steps)
 	for i, st := range g.Streams {
 		if st.CPU {
@@ -248,14 +249,16 @@ func (l *lowering) step(kind StepKind, stream int32, array Sym) {
 	l.s.Main = append(l.s.Main, st)
 }
 
-func (l *lowering) gpu(stream int32, c Command, ops int, arrays ...int32) {
+func (l *lowering) gpu(stream int32, c Command, ops int32, arrays ...int32) {
 	q := l.at[stream]
 	queue := &l.s.Queues[q]
 	if queue.FirstUse < 0 {
 		queue.FirstUse = len(l.s.Main)
 	}
 	queue.Commands = append(queue.Commands, c)
-	l.sizes[q] = append(l.sizes[q], sizeRow{ops, arrays})
+	from := int32(len(l.bound))
+	l.bound = append(l.bound, arrays...)
+	l.sizes[q] = append(l.sizes[q], sizeRow{ops, from, int32(len(l.bound))})
 }
 
 func (l *lowering) task(stream int32, c Command, counted uint8) {
@@ -298,7 +301,7 @@ func (l *lowering) encode(a int32, inTape []bool) {
 				c.Op = OpAwait
 			}
 		}
-		ops := 1
+		ops := int32(1)
 		if c.Op == OpAwait {
 			ops = 0 // an event is no dispatch; it splits the encoder
 			if !cpu {
@@ -317,11 +320,11 @@ func (l *lowering) encode(a int32, inTape []bool) {
 		l.reads = append(l.reads, Read{Array: l.symbol[in]})
 	}
 	op.Reads = l.reads[from:len(l.reads):len(l.reads)]
-	from = len(l.bound)
-	l.bound = append(append(l.bound, arr.In...), a)
-	sized := l.bound[from:len(l.bound):len(l.bound)]
 	if !cpu {
-		l.gpu(arr.Stream, op, 1, sized...)
+		l.gpu(arr.Stream, op, 1, arr.In...)
+		q := l.at[arr.Stream]
+		l.bound = append(l.bound, a)
+		l.sizes[q][len(l.sizes[q])-1].to++
 		l.forks[l.at[arr.Stream]] = append(l.forks[l.at[arr.Stream]], int32(len(l.s.Queues[l.at[arr.Stream]].Commands)))
 		l.step(StepEncode, arr.Stream, l.symbol[a])
 		return
@@ -378,16 +381,16 @@ func (l *lowering) forced(q int) []int32 {
 	inBuffer := make([]int32, len(l.graph.Arrays))
 	ops, elems := 0, int64(0)
 	add := func(i int) {
-		ops += rows[i].ops
-		for _, a := range rows[i].arrays {
+		ops += int(rows[i].ops)
+		for _, a := range l.bound[rows[i].from:rows[i].to] {
 			if inBuffer[a]++; inBuffer[a] == 1 {
 				elems += l.graph.Arrays[a].Elems
 			}
 		}
 	}
 	remove := func(i int) {
-		ops -= rows[i].ops
-		for _, a := range rows[i].arrays {
+		ops -= int(rows[i].ops)
+		for _, a := range l.bound[rows[i].from:rows[i].to] {
 			if inBuffer[a]--; inBuffer[a] == 0 {
 				elems -= l.graph.Arrays[a].Elems
 			}

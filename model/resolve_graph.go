@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -151,16 +150,16 @@ func (r *graphResolver) peer(i int, n *NodeFile) RankRef {
 	case n.Peer == "prev":
 		return PrevRank
 	default:
-		v, err := strconv.Atoi(n.Peer)
-		if err != nil || v < 0 {
+		v, ok := decimal(n.Peer)
+		if !ok || v < 0 {
 			r.fail(at, "%q is not a rank: want a number, next or prev", shorten(n.Peer))
 			return OwnRank
 		}
-		if v >= r.ranks {
+		if v >= int64(r.ranks) {
 			r.fail(at, "rank %d is outside 0 to %d", v, r.ranks-1)
 			return OwnRank
 		}
-		return Rank(v)
+		return Rank(int(v))
 	}
 	return OwnRank
 }

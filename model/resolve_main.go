@@ -1,6 +1,6 @@
 package model
 
-import "strconv"
+import "math"
 
 // main resolves the steps of the main thread, or makes the default ones: hand out all
 // tasks of every stream, then commit every buffer, queue by queue.
@@ -55,7 +55,7 @@ var mainForms = map[string]struct {
 }
 
 func (m *mainResolver) step(i int, text string) Step {
-	words := splitWords(text)
+	words := splitWords(text, nil)
 	if len(words) == 0 {
 		m.r.fail("want a step or a command", []any{"main", i})
 		return Step{}
@@ -79,9 +79,9 @@ func (m *mainResolver) step(i int, text string) Step {
 	}
 	step := Step{Kind: form.kind, Array: NoSym}
 	number := func(w int) bool {
-		n, err := strconv.ParseInt(words[w].text, 10, 32)
+		n, ok := decimal(words[w].text)
 		step.N = int32(n)
-		return err == nil && n >= 0
+		return ok && n >= 0 && n <= math.MaxInt32
 	}
 	switch form.kind {
 	case StepEnqueue:

@@ -1,8 +1,6 @@
 package model
 
-import (
-	"strings"
-)
+import "strings"
 
 // scheduleResolver turns a ScheduleFile into a Schedule and tells its checker about every
 // fault: commands are read, names looked up, main steps counted.
@@ -18,6 +16,7 @@ type scheduleResolver struct {
 	written  map[Sym]bool  // arrays that are inputs or written by a command
 	remote   []remoteFence // fences of other ranks that commands touch
 	touched  map[remoteKey]bool
+	parser   commandParser
 }
 
 // A remoteFence is a fence of another rank, with the place of its first use.
@@ -137,12 +136,6 @@ func (r *scheduleResolver) word(what, name string, at any, section ...any) {
 	checkWord(r.c, what, name, join(r.path, append(section, at)...))
 }
 
-func checkWord(c *checker, what, name string, path []any) {
-	if name == "" || strings.ContainsAny(name, " \t\n\r,@=") {
-		c.fail(path, "%q cannot name %s: want a word without spaces, commas, @ and =", shorten(name), what)
-	}
-}
-
 func (r *scheduleResolver) queues() {
 	for q, f := range r.file.Queues {
 		r.word("a queue", f.Name, "name", "queues", q)
@@ -209,7 +202,8 @@ func (r *scheduleResolver) command(text string, where standing, at ...any) Comma
 	if r.c.full() {
 		return Command{}
 	}
-	c, err := ParseCommand(text, &r.s.Names)
+	r.parser.names = &r.s.Names
+	c, err := r.parser.parse(text)
 	if err != nil {
 		r.c.failIn(join(r.path, at...), err.(*CommandError).Offset, "%s", err)
 		return Command{}

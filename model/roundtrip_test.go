@@ -3,7 +3,9 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -49,7 +51,7 @@ func TestParseEqualsFormat(t *testing.T) {
 }
 
 func drawScenario(t *rapid.T) *Scenario {
-	s := &Scenario{Version: FormatVersion, Name: rapid.String().Draw(t, "name"), About: rapid.String().Draw(t, "about")}
+	s := &Scenario{Version: FormatVersion, Name: drawTitle(t), About: rapid.String().Draw(t, "about")}
 	s.Sources = drawList(t, "sources", 2, func(int) string { return rapid.String().Draw(t, "source") })
 	s.Ranks = rapid.IntRange(0, 4).Draw(t, "ranks")
 	s.Machine = drawMachine(t)
@@ -70,6 +72,16 @@ func drawScenario(t *rapid.T) *Scenario {
 	}
 	s.Expect = drawList(t, "expect", 2, func(int) Expectation { return drawExpectation(t, s) })
 	return s
+}
+
+// drawTitle draws the name of a scenario: none, or printable characters of any script.
+func drawTitle(t *rapid.T) string {
+	shown := rapid.RuneFrom([]rune(` #:"'-{}[]&*!|>%@,\`), unicode.L, unicode.N, unicode.P, unicode.S)
+	name := rapid.StringOf(shown.Filter(unicode.IsPrint)).Draw(t, "name")
+	if strings.TrimSpace(name) == "" {
+		return ""
+	}
+	return name
 }
 
 // drawList draws up to most members; nil for none.

@@ -66,7 +66,7 @@ func schemaOf(r *jsonschema.Reflector, typ reflect.Type) *jsonschema.Schema {
 		return named(s)
 	case map[int]*ScheduleFile:
 		s := named(plainSchema(r, ScheduleFile{}))
-		s.PropertyNames = &jsonschema.Schema{Pattern: "^[0-9]+$"}
+		s.PropertyNames = &jsonschema.Schema{Pattern: "^(0|[1-9][0-9]*)$"}
 		return s
 	case Discipline:
 		s := &jsonschema.Schema{Type: "string"}
@@ -87,7 +87,7 @@ func schemaOf(r *jsonschema.Reflector, typ reflect.Type) *jsonschema.Schema {
 	case NodeFile:
 		s := plainSchema(r, v)
 		narrow(s, "elems", whole(0, MaxElements))
-		narrow(s, "peer", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{whole(0, MaxRanks-1), {Type: "string", Pattern: "^(next|prev|[0-9]+)$"}}})
+		narrow(s, "peer", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{whole(0, MaxRanks-1), {Type: "string", Pattern: "^(next|prev|0|[1-9][0-9]*)$"}}})
 		return s
 	case EvalFile:
 		s := plainSchema(r, v)
@@ -248,6 +248,7 @@ func scenarioSchema(t *testing.T) []byte {
 	s.Title = "fencesim scenario"
 	version := property(s, "fencesim")
 	version.Type, version.Const = "", FormatVersion
+	property(s, "name").Pattern = `\S`
 	narrow(s, "ranks", whole(1, MaxRanks))
 	for _, form := range []string{"generate", "graph", "schedule"} {
 		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{form}})

@@ -23,23 +23,19 @@ func (s *Schedule) Print(w io.Writer) error {
 	for t := range s.Streams {
 		st := &s.Streams[t]
 		fmt.Fprintf(b, "stream %s: %s\n", st.Name, quantity(len(st.Tasks), "task"))
-		var lines []string
-		for i := range st.Tasks {
-			line := fmt.Sprintf("  %4d  %s", i, st.Tasks[i].Text(&s.Names))
+		printFolded(b, len(st.Tasks), func(line []byte, i int) []byte {
+			line = st.Tasks[i].append(appendIndex(line, i), &s.Names)
 			if st.Counted != nil && st.Counted[i] > 0 {
-				line += "  (counted as active)"
+				line = append(line, "  (counted as active)"...)
 			}
-			lines = append(lines, line)
-		}
-		printFolded(b, lines)
+			return line
+		})
 	}
 	if !s.FromGraph {
 		fmt.Fprintf(b, "main thread: %s\n", quantity(len(s.Main), "step"))
-		var lines []string
-		for i := range s.Main {
-			lines = append(lines, fmt.Sprintf("  %4d  %s", i, s.StepText(&s.Main[i])))
-		}
-		printFolded(b, lines)
+		printFolded(b, len(s.Main), func(line []byte, i int) []byte {
+			return append(appendIndex(line, i), s.StepText(&s.Main[i])...)
+		})
 	}
 	return b.Flush()
 }
@@ -61,71 +57,88 @@ func quantity(n int, what string) string {
 func (s *Schedule) printFences(b io.Writer) {
 	if len(s.Fences) > 0 {
 		fmt.Fprintf(b, "fences: %d\n", len(s.Fences))
-		var lines []string
-		for _, f := range s.Fences {
-			line := "  " + s.Names.Of(f.Name)
+		printFolded(b, len(s.Fences), func(line []byte, i int) []byte {
+			f := &s.Fences[i]
+			line = append(append(line, "  "...), s.Names.Of(f.Name)...)
 			if f.Initial != 0 {
-				line += fmt.Sprintf(" initial %d", f.Initial)
+				line = fmt.Appendf(line, " initial %d", f.Initial)
 			}
 			if f.Store != "" {
-				line += " store " + f.Store
+				line = append(append(line, " store "...), f.Store...)
 			}
-			lines = append(lines, line)
-		}
-		printFolded(b, lines)
+			return line
+		})
 	}
 	if len(s.Inputs) > 0 {
 		fmt.Fprintf(b, "inputs: %d\n", len(s.Inputs))
-		var lines []string
-		for _, in := range s.Inputs {
-			lines = append(lines, "  "+s.Names.Of(in))
-		}
-		printFolded(b, lines)
+		printFolded(b, len(s.Inputs), func(line []byte, i int) []byte {
+			return append(append(line, "  "...), s.Names.Of(s.Inputs[i])...)
+		})
 	}
 }
 
+// appendIndex appends a line's number as a column.
+func appendIndex(b []byte, i int) []byte { return fmt.Appendf(b, "  %4d  ", i) }
+
+// tapeLine is one line of a tape: a main step, the first of the commands or tasks that it
+// hands out, and how many entries the tape had before it.
+type tapeLine struct{ step, from, entries int32 }
+
 // printTape writes one line for each step that hands out commands or tasks, with them.
 func (s *Schedule) printTape(b io.Writer) {
-	entries, throttle := 0, int32(0)
+	entries, throttle := int32(0), int32(0)
 	queued, tasked := make([]int32, len(s.Queues)), make([]int32, len(s.Streams))
-	var lines []string
+	lines := make([]tapeLine, 0, len(s.Main))
 	for i := range s.Main {
 		m := &s.Main[i]
-		var cs []Command
-		stream := ""
+		line := tapeLine{step: int32(i), entries: entries}
 		switch m.Kind {
 		case StepEncode, StepUpdate:
-			q := &s.Queues[m.Target]
-			cs, stream = q.Commands[queued[m.Target]:m.N], q.Name
-			queued[m.Target] = m.N
+			line.from, queued[m.Target] = queued[m.Target], m.N
 		case StepTask:
-			t := &s.Streams[m.Target]
-			cs, stream = t.Tasks[tasked[m.Target]:m.N], t.Name
-			tasked[m.Target] = m.N
+			line.from, tasked[m.Target] = tasked[m.Target], m.N
 		case StepThrottle:
 			entries, throttle = entries+1, m.N
 			continue
-		default:
-			lines = append(lines, "        "+s.StepText(m))
-			continue
 		}
-		var texts []string
-		makes := false
-		for k := range cs {
-			texts = append(texts, cs[k].Text(&s.Names))
-			switch cs[k].Op {
-			case OpKernel, OpCollective, OpSend, OpRecv:
-				makes = true
-			}
-		}
-		number := "    "
-		if makes {
-			number = fmt.Sprintf("%4d", entries)
-		}
-		lines = append(lines, fmt.Sprintf("  %s  %s: %s", number, stream, strings.Join(texts, "; ")))
+		lines = append(lines, line)
 	}
 	fmt.Fprintf(b, "tape: %d entries; after each the main thread throttles if more than %d tasks are active\n", entries, throttle)
-	printFolded(b, lines)
+	printFolded(b, len(lines), func(line []byte, i int) []byte { return s.appendTape(line, lines[i]) })
+}
+
+func (s *Schedule) appendTape(line []byte, at tapeLine) []byte {
+	m := &s.Main[at.step]
+	var cs []Command
+	stream := ""
+	switch m.Kind {
+	case StepEncode, StepUpdate:
+		cs, stream = s.Queues[m.Target].Commands[at.from:m.N], s.Queues[m.Target].Name
+	case StepTask:
+		cs, stream = s.Streams[m.Target].Tasks[at.from:m.N], s.Streams[m.Target].Name
+	default:
+		return append(append(line, "        "...), s.StepText(m)...)
+	}
+	makes := false
+	for k := range cs {
+		switch cs[k].Op {
+		case OpKernel, OpCollective, OpSend, OpRecv:
+			makes = true
+		}
+	}
+	if makes {
+		line = appendIndex(line, int(at.entries))
+	} else {
+		line = append(line, "        "...)
+	}
+	line = append(append(line, stream...), ": "...)
+	for k := range cs {
+		if k > 0 {
+			line = append(line, "; "...)
+		}
+		line = cs[k].append(line, &s.Names)
+	}
+	return line
 }
 
 func (s *Schedule) printQueue(b io.Writer, q *Queue) {
@@ -146,24 +159,36 @@ func (s *Schedule) printQueue(b io.Writer, q *Queue) {
 		return
 	}
 	fmt.Fprintf(b, "queue %s: %s\n", q.Name, quantity(len(q.Ends), "buffer"))
-	var lines []string
+	type bufferLine struct{ buffer, k int32 } // k: command, -1 for an empty buffer, from 1<<30 the handler
+	const handler = 1 << 30
+	var lines []bufferLine
 	for i := range q.Ends {
-		cs := q.Buffer(i)
-		if len(cs) == 0 {
-			lines = append(lines, fmt.Sprintf("  buffer %d: empty", i))
+		n := len(q.Buffer(i))
+		if n == 0 {
+			lines = append(lines, bufferLine{int32(i), -1})
 		}
-		for k := range cs {
-			head := "          "
-			if k == 0 {
-				head = fmt.Sprintf("  buffer %d:", i)
-			}
-			lines = append(lines, head+" "+cs[k].Text(&s.Names))
+		for k := range n {
+			lines = append(lines, bufferLine{int32(i), int32(k)})
 		}
 		for k := range q.OnFinish[i] {
-			lines = append(lines, "           on finish: "+q.OnFinish[i][k].Text(&s.Names))
+			lines = append(lines, bufferLine{int32(i), handler + int32(k)})
 		}
 	}
-	printFolded(b, lines)
+	printFolded(b, len(lines), func(line []byte, i int) []byte {
+		at := lines[i]
+		switch {
+		case at.k < 0:
+			return fmt.Appendf(line, "  buffer %d: empty", at.buffer)
+		case at.k >= handler:
+			line = append(line, "           on finish: "...)
+			return q.OnFinish[int(at.buffer)][at.k-handler].append(line, &s.Names)
+		case at.k == 0:
+			line = fmt.Appendf(line, "  buffer %d: ", at.buffer)
+		default:
+			line = append(line, "           "...)
+		}
+		return q.Buffer(int(at.buffer))[at.k].append(line, &s.Names)
+	})
 }
 
 // sizeRuleEnds are the command counts at which the size rule alone ends buffers.

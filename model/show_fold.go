@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Folding: a run of at least foldRepeats repetitions of the same up to foldPeriod lines,
@@ -13,18 +12,25 @@ const (
 	foldRepeats = 4
 )
 
-func printFolded(w io.Writer, lines []string) {
-	shape := shapes(lines)
-	for i := 0; i < len(lines); {
+// printFolded writes n lines, of which line appends the i-th to b. Lines are made anew when
+// they are written: a million of them need not be kept.
+func printFolded(w io.Writer, n int, line func(b []byte, i int) []byte) {
+	shape := shapes(n, line)
+	var scratch []byte
+	write := func(from, to int) {
+		for i := from; i < to; i++ {
+			scratch = append(line(scratch[:0], i), '\n')
+			w.Write(scratch)
+		}
+	}
+	for i := 0; i < n; {
 		period, repeats := longestRun(shape[i:])
 		if repeats < foldRepeats {
-			fmt.Fprintln(w, lines[i])
+			write(i, i+1)
 			i++
 			continue
 		}
-		for _, line := range lines[i : i+period] {
-			fmt.Fprintln(w, line)
-		}
+		write(i, i+period)
 		switch period {
 		case 1:
 			fmt.Fprintf(w, "     …  %d more like it, then\n", repeats-2)
@@ -32,49 +38,47 @@ func printFolded(w io.Writer, lines []string) {
 			fmt.Fprintf(w, "     …  %d more like these %d, then\n", repeats-2, period)
 		}
 		i += period * repeats
-		for _, line := range lines[i-period : i] {
-			fmt.Fprintln(w, line)
-		}
+		write(i-period, i)
 	}
 }
 
 // shapes numbers the lines so that those that differ only in numbers are equal.
-func shapes(lines []string) []int {
-	index := make(map[string]int)
-	out := make([]int, len(lines))
-	for i, line := range lines {
-		key := shapeOfLine(line)
-		n, ok := index[key]
+func shapes(n int, line func(b []byte, i int) []byte) []int32 {
+	index := make(map[string]int32)
+	out := make([]int32, n)
+	var text, key []byte
+	for i := range out {
+		text = line(text[:0], i)
+		key = appendShape(key[:0], text)
+		k, ok := index[string(key)]
 		if !ok {
-			n = len(index)
-			index[key] = n
+			k = int32(len(index))
+			index[string(key)] = k
 		}
-		out[i] = n
+		out[i] = k
 	}
 	return out
 }
 
-// shapeOfLine writes # for each number and one space for several.
-func shapeOfLine(line string) string {
-	var b strings.Builder
+// appendShape appends line to b with # for each number and one space for several.
+func appendShape(b, line []byte) []byte {
 	last := byte(0)
-	for i := range len(line) {
-		c := line[i]
+	for _, c := range line {
 		if c >= '0' && c <= '9' {
 			c = '#'
 		}
 		if c == last && (c == '#' || c == ' ') {
 			continue
 		}
-		b.WriteByte(c)
+		b = append(b, c)
 		last = c
 	}
-	return b.String()
+	return b
 }
 
 // longestRun is the period that folds most lines at the start of shape, and how often it
 // repeats there.
-func longestRun(shape []int) (period, repeats int) {
+func longestRun(shape []int32) (period, repeats int) {
 	best := 0
 	for p := 1; p <= foldPeriod && p*foldRepeats <= len(shape); p++ {
 		n := p

@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -23,35 +22,45 @@ const (
 // readTree turns the text of one document into a tree of nodes, aliases left unexpanded.
 // The tree of an empty document is nil.
 func readTree(file string, src []byte) (root *yaml.Node, err error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff")) // the mark that some editors put before UTF-8
 	if err := checkText(file, src); err != nil {
 		return nil, err
 	}
+	text := src
 	if isJSON(src) {
-		src = escapeJSON(src)
+		text = escapeJSON(src)
 	}
-	defer func() {
-		if r := recover(); r != nil { // a fault of the library must not end the caller
-			root, err = nil, &Error{file, 1, 1, fmt.Sprintf("not YAML: %v", r)}
-		}
-	}()
-	d := yaml.NewDecoder(bytes.NewReader(src))
-	var first, second yaml.Node
-	switch err := d.Decode(&first); {
-	case errors.Is(err, io.EOF):
-		return nil, nil
+	first, second, err := documents(text)
+	switch {
 	case err != nil:
-		return nil, syntaxError(file, src, err)
-	}
-	switch err := d.Decode(&second); {
-	case err == nil:
+		return nil, syntaxError(file, src, text, err)
+	case second != nil:
 		return nil, &Error{file, max(1, second.Line), max(1, second.Column), "a second document: want one document"}
-	case !errors.Is(err, io.EOF):
-		return nil, syntaxError(file, src, err)
-	}
-	if len(first.Content) == 0 {
+	case first == nil || len(first.Content) == 0:
 		return nil, nil
 	}
 	return first.Content[0], nil
+}
+
+// documents reads the first document of a text and the second; nil for none.
+func documents(text []byte) (first, second *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a fault of the library must not end the caller
+			first, second, err = nil, nil, fmt.Errorf("%v", r)
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for _, to := range []**yaml.Node{&first, &second} {
+		n := new(yaml.Node)
+		switch err := d.Decode(n); {
+		case errors.Is(err, io.EOF):
+			return first, second, nil
+		case err != nil:
+			return nil, nil, err
+		}
+		*to = n
+	}
+	return first, second, nil
 }
 
 // checkText refuses what is too long, not UTF-8, holds control characters or would make
@@ -89,6 +98,11 @@ func checkText(file string, src []byte) error {
 		i++
 	}
 	return nil
+}
+
+// Position is the line and column, both from 1 and in characters, of a byte of src.
+func Position(src []byte, offset int) (line, col int) {
+	return position(src, min(max(0, offset), len(src)))
 }
 
 // position is the line and column, both from 1, of a byte of src.
@@ -149,26 +163,4 @@ func escapeJSON(src []byte) []byte {
 // unprintable reports whether YAML refuses a character beyond the space.
 func unprintable(r rune) bool {
 	return r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff
-}
-
-var (
-	atLine        = regexp.MustCompile(`^line (\d+): `)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
-)
-
-// syntaxError gives the parser's message, which knows at most a line, a position.
-func syntaxError(file string, src []byte, err error) error {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := newError(file, 1, 1, "%s", msg)
-	if m := atLine.FindStringSubmatch(msg); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		e.Msg = e.Msg[len(m[0]):]
-	} else if m := unknownAnchor.FindStringSubmatch(msg); m != nil {
-		if i := bytes.Index(src, []byte("*"+m[1])); i >= 0 {
-			e.Line, e.Col = position(src, i)
-		}
-		e.Msg = fmt.Sprintf("alias %q has no anchor before it", shorten(m[1]))
-	}
-	e.Msg = "not YAML: " + e.Msg
-	return e
 }

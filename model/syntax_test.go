@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -104,63 +103,4 @@ func TestParseJSON(t *testing.T) {
 	if s.Generate.Seed != 1<<64-1 {
 		t.Errorf("seed %d", s.Generate.Seed)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{headline, explicit, "", "{", "a: &a [*a]", "fencesim: 1\nmachine: {preset: lag-3, transport: {buffered: 2}}\n",
-		"fencesim: 1\ngraph: {inputs: {x: 1}, nodes: [{name: a, op: matmul, in: [x, b]}, {name: b, op: recv, peer: 0, in: [a]}], outputs: [a]}\nevals: [{outputs: [a]}]\n",
-		"fencesim: 1\nranks: 3\nschedule: {queues: [{name: q, buffers: [[update F@next 1, idle]]}], main: [commit q, wait F 1]}\nrank_schedules: {1: {main: []}}\n"} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, src []byte) {
-		if len(src) > 1<<16 {
-			return
-		}
-		_, _ = ParseMachine("f.yaml", src)
-		s, err := Parse("f.yaml", src)
-		if err != nil {
-			if e, ok := err.(*Error); !ok || e.Line < 1 || e.Col < 1 {
-				t.Fatalf("no position: %v", err)
-			}
-			return
-		}
-		if err := s.Validate(); err != nil {
-			t.Fatalf("parsed but not valid: %v", err)
-		}
-		if !small(s) {
-			return
-		}
-		ps, err := s.Programs(s.Effective())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = ps[0].ShowText()
-		j, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Parse("g.yaml", j)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, j)
-		}
-		if k, _ := json.Marshal(back); !bytes.Equal(j, k) {
-			t.Fatalf("round trip:\n%s\n%s", j, k)
-		}
-		y, err := s.Format()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Parse("y.yaml", y); err != nil {
-			t.Fatalf("%v\n%s", err, y)
-		}
-	})
-}
-
-// small reports whether the programs of s are cheap to make.
-func small(s *Scenario) bool {
-	if s.Generate != nil {
-		k, _ := KindNamed(s.Generate.Kind)
-		return k.Count(s.Generate) < 1000
-	}
-	return true
 }

@@ -34,6 +34,10 @@ func (s *Scenario) check(c *checker) programs {
 	if s.Version != FormatVersion {
 		c.fail([]any{"fencesim"}, "version %d of the format: want %d", s.Version, FormatVersion)
 	}
+	if strings.TrimSpace(s.Name) == "" && (s.Name != "" || c.has("name")) {
+		c.fail([]any{"name"}, "the name is empty")
+	}
+	checkShown(c, "a scenario", s.Name, []any{"name"})
 	if s.Ranks < 0 || s.Ranks == 0 && c.has("ranks") || s.Ranks > MaxRanks {
 		c.fail([]any{"ranks"}, "%d ranks are outside 1 to %d", s.Ranks, MaxRanks)
 		return programs{}

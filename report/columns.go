@@ -65,7 +65,7 @@ func (p *printer) columns(steps []sim.TraceStep, shown []int) {
 		})
 	}
 	if possible {
-		p.line("  %sis a step that nothing forces: it may happen or not", possibleMark)
+		p.row("", 2, possibleMark+"is a step that nothing forces: it may happen or not")
 	}
 }
 
@@ -90,7 +90,7 @@ func (p *printer) eachShown(steps []sim.TraceStep, shown []int, number int, each
 	next := 0
 	gap := func(to int) {
 		if next < to {
-			p.line("  %s", p.paint(dim, fmt.Sprintf("%*s  %s", number, "…", omitted(steps[next:to]))))
+			p.styledRow(dim, fmt.Sprintf("  %*s", number, "…"), number+4, omitted(steps[next:to]))
 		}
 	}
 	for _, i := range shown {

@@ -28,7 +28,7 @@ var Formats = []Format{
 	{Name: "junit", Doc: "the properties as JUnit test cases, for CI", Write: JUnit},
 	{Name: "sarif", Doc: "what was found as SARIF 2.1.0, for code scanning", Write: SARIF},
 	{Name: "promela", Doc: "the schedule as a model for Spin; explicit schedules only", Static: true, Write: func(w io.Writer, in Input) error {
-		return Promela(w, in.Programs, in.Scenario.Machine, PromelaOptions{})
+		return Promela(w, in.Programs, in.Scenario.Machine, in.Promela)
 	}},
 }
 
@@ -114,5 +114,5 @@ func exportDOT(w io.Writer, in Input) error {
 // caption is a picture's title and what it says below.
 func (in Input) caption(t *Timeline) (string, string) {
 	o := in.outcome(t)
-	return in.Scenario.Name + ": " + in.subject(), o.Verdict + ": " + o.Cause
+	return title(in.Scenario.Name) + ": " + in.subject(), o.Verdict + ": " + o.Cause
 }

@@ -80,7 +80,7 @@ func ITF(w io.Writer, in Input) error {
 		States []state        `json:"states"`
 	}{
 		map[string]any{"format": "ITF", "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
-			"description": in.Scenario.Name + ": " + in.subject() + ": " + t.Verdict,
+			"description": title(in.Scenario.Name) + ": " + in.subject() + ": " + t.Verdict,
 			"varTypes":    map[string]string{"action": "Str", "at": "Str -> Str", "scheduled": "Str -> Int", "gpu": "Str -> Int", "cpu": "Str -> Int", "flying": "Str -> Seq(Int)", "violated": "Set(Str)"}},
 		[]string{"action", "at", "scheduled", "gpu", "cpu", "flying", "violated"}, states,
 	})

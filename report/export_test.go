@@ -314,43 +314,6 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestJUnit: a suite's numbers are those of its cases.
-func TestJUnit(t *testing.T) {
-	for name, in := range exported(t) {
-		if in.Result == nil {
-			continue
-		}
-		var suites struct {
-			Suites []struct {
-				Tests    int `xml:"tests,attr"`
-				Failures int `xml:"failures,attr"`
-				Skipped  int `xml:"skipped,attr"`
-				Cases    []struct {
-					Name    string    `xml:"name,attr"`
-					Failure *struct{} `xml:"failure"`
-					Skipped *struct{} `xml:"skipped"`
-				} `xml:"testcase"`
-			} `xml:"testsuite"`
-		}
-		if err := xml.Unmarshal(export(t, "junit", in), &suites); err != nil {
-			t.Fatal(err)
-		}
-		s := suites.Suites[0]
-		failures, skipped := 0, 0
-		for _, c := range s.Cases {
-			if c.Failure != nil {
-				failures++
-			}
-			if c.Skipped != nil {
-				skipped++
-			}
-		}
-		if s.Tests != len(s.Cases) || s.Failures != failures || s.Skipped != skipped {
-			t.Errorf("%s: tests %d, failures %d, skipped %d of %d cases with %d and %d", name, s.Tests, s.Failures, s.Skipped, len(s.Cases), failures, skipped)
-		}
-	}
-}
-
 // TestDOT: Graphviz reads what is written as DOT.
 func TestDOT(t *testing.T) {
 	for name, in := range exported(t) {

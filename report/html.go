@@ -147,10 +147,13 @@ func newPage(ctx context.Context, in Input) (*page, error) {
 		return nil, err
 	}
 	p := &page{
-		Title: in.Scenario.Name, About: in.Scenario.About, Sources: in.Scenario.Sources,
+		Title: title(in.Scenario.Name), About: prose(in.Scenario.About),
 		Ranks: len(in.Programs), Alone: in.System.Ranks() < len(in.Programs),
 		Policy: template.HTMLAttr(`content="` + pagePolicy + `"`), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		data: pageData{Title: in.Scenario.Name, Run: newPageRun(t)},
+		data: pageData{Title: title(in.Scenario.Name), Run: newPageRun(t)},
+	}
+	for _, source := range in.Scenario.Sources {
+		p.Sources = append(p.Sources, model.Printable(source))
 	}
 	p.Subject = in.subject()
 	s, ranks := last(in.System, in.Choices)

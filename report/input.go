@@ -23,6 +23,8 @@ type Input struct {
 
 	// Of is which graph dot and svg draw: run, waits or schedule; "" is the format's own.
 	Of string
+	// Promela is what a model for Spin keeps.
+	Promela PromelaOptions
 }
 
 // NewInput puts a scenario and the run to be shown together; result and trace may be nil.

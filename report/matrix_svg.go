@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"fmt"
-	"html"
 	"io"
 	"slices"
 
@@ -27,17 +26,17 @@ func MatrixSVG(w io.Writer, m *check.Matrix) error {
 	b := bufio.NewWriter(w)
 	title := m.Scenario + ": disciplines against machines"
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s"><style>%s.ground{fill:var(--bg)}.cell{stroke:var(--bg);stroke-width:3}.hang,.violation{fill:var(--bad-bg)}.ok{fill:var(--good-bg)}.inconclusive{fill:var(--open-bg)}text.hang,text.violation{fill:var(--bad)}text.ok{fill:var(--good)}text.inconclusive{fill:var(--open)}</style>`+"\n",
-		width, height, width, height, html.EscapeString(title), pictureStyle)
-	fmt.Fprintf(b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="26" font-size="15" font-weight="600">%s</text>`+"\n", width, height, html.EscapeString(title))
+		width, height, width, height, markup(title), pictureStyle)
+	fmt.Fprintf(b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="26" font-size="15" font-weight="600">%s</text>`+"\n", width, height, markup(title))
 	for i, d := range disciplines {
 		if d == "" {
 			d = "as written"
 		}
-		fmt.Fprintf(b, `<text class="soft" x="%d" y="%d" font-size="12" text-anchor="middle">%s</text>`+"\n", left+cellW*i+cellW/2, top-9, html.EscapeString(d))
+		fmt.Fprintf(b, `<text class="soft" x="%d" y="%d" font-size="12" text-anchor="middle">%s</text>`+"\n", left+cellW*i+cellW/2, top-9, markup(d))
 	}
 	for j, machine := range machines {
 		y := top + cellH*j
-		fmt.Fprintf(b, `<text x="12" y="%d" font-size="12">%s</text>`+"\n", y+19, html.EscapeString(machine))
+		fmt.Fprintf(b, `<text x="12" y="%d" font-size="12">%s</text>`+"\n", y+19, markup(machine))
 		for i, d := range disciplines {
 			c := m.Cell(d, machine)
 			if c == nil {
@@ -49,7 +48,7 @@ func MatrixSVG(w io.Writer, m *check.Matrix) error {
 			}
 			x := left + cellW*i
 			fmt.Fprintf(b, `<rect class="cell %s" x="%d" y="%d" width="%d" height="%d" rx="6"/><text class="%s" x="%d" y="%d" font-size="12" font-weight="600" text-anchor="middle">%s<title>%s, %s: %s by %s</title></text>`+"\n",
-				c.Verdict, x, y, cellW, cellH, c.Verdict, x+cellW/2, y+19, html.EscapeString(text), html.EscapeString(d), html.EscapeString(machine), html.EscapeString(c.Word()), c.Proof)
+				c.Verdict, x, y, cellW, cellH, c.Verdict, x+cellW/2, y+19, markup(text), markup(d), markup(machine), markup(c.Word()), c.Proof)
 		}
 	}
 	fmt.Fprintf(b, `<text class="soft" x="12" y="%d" font-size="11">Of a hang: updates scheduled · seen by the CPU of the GPU's · seen by the GPU of the CPU's, in the stuck state with the shortest run.</text>`+"\n</svg>\n", height-16)

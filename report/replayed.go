@@ -77,7 +77,7 @@ func NewReplayed(sc *model.Scenario, y *sim.System, t *sim.Trace, run sim.Run) *
 // Text writes the steps, one column per agent, and the last state.
 func (r *Replayed) Text(w io.Writer, o Options) error {
 	p := newPrinter(w, o)
-	p.line("%s", p.paint(dim, r.subject()))
+	p.text(dim, r.subject())
 	p.section(fmt.Sprintf("steps: %d", len(r.trace.Steps)))
 	p.columns(r.trace.Steps, relevant(r.trace.Steps, awaitedBy(r.State), p.Rows))
 	p.counters(r.Ranks, r.State)
@@ -120,5 +120,5 @@ func (p *printer) sentence(r *Replayed) {
 			text += ", " + v
 		}
 	}
-	p.line("%s%s; last state %s", p.paint(s, r.Verdict), text, r.Digest)
+	p.lead(s, r.Verdict, text+"; last state "+r.Digest)
 }

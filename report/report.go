@@ -19,6 +19,10 @@ type Options struct {
 	Width int  // columns of the terminal; 0: 100
 	Color bool // mark verdicts and what is left out with ANSI colours
 	Rows  int  // most rows of steps; 0: 40; negative: all
+
+	// Unmet are the expectations that the result does not meet, as the function [Unmet]
+	// gives them; nil: it is only said that there are some.
+	Unmet []string
 }
 
 const (
@@ -75,18 +79,40 @@ func (p *printer) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
+// text writes text in a style, broken at the line's end.
+func (p *printer) text(s style, text string) {
+	for _, l := range breakLines(text, p.Width) {
+		p.line("%s", p.paint(s, l))
+	}
+}
+
 // section writes a blank line and a heading.
-func (p *printer) section(title string) { p.line("\n%s", p.paint(bold, title)) }
+func (p *printer) section(title string) {
+	p.line("")
+	p.text(bold, title)
+}
+
+// leastText is the narrowest text beside a label; where there is less room it stands below.
+const leastText = 20
 
 // row writes text after a label of the given width and breaks it at the line's end; later
 // lines begin below the text.
-func (p *printer) row(label string, width int, text string) {
+func (p *printer) row(label string, width int, text string) { p.styledRow(plain, label, width, text) }
+
+func (p *printer) styledRow(s style, label string, width int, text string) {
 	head := fmt.Sprintf("%-*s", width, label)
-	for i, part := range breakLines(text, max(p.Width-width, 20)) {
+	if p.Width-width < leastText {
+		if label = strings.TrimRight(label, " "); label != "" {
+			p.line("%s", p.paint(s, label))
+		}
+		width = 6
+		head = strings.Repeat(" ", width)
+	}
+	for i, part := range breakLines(text, p.Width-width) {
 		if i > 0 {
 			head = strings.Repeat(" ", width)
 		}
-		p.line("%s", strings.TrimRight(head+part, " "))
+		p.line("%s", p.paint(s, strings.TrimRight(head+part, " ")))
 	}
 }
 
@@ -107,44 +133,6 @@ func breakLines(text string, width int) []string {
 		line, n = line+word, n+w
 	}
 	return append(lines, line)
-}
-
-// table writes rows with the columns aligned, two spaces between, after an indent. Columns
-// of which right is true are aligned to the right. The last one is broken at the line's end
-// if it is to the left.
-func (p *printer) table(indent int, right []bool, rows [][]string) {
-	var widths []int
-	for _, r := range rows {
-		for i, c := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	isRight := func(i int) bool { return i < len(right) && right[i] }
-	for _, r := range rows {
-		var b strings.Builder
-		b.WriteString(strings.Repeat(" ", indent))
-		used := indent
-		for i, c := range r {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			switch {
-			case i == len(r)-1 && !isRight(i):
-				p.row(b.String(), used, c)
-				continue
-			case isRight(i):
-				b.WriteString(pad + c)
-			default:
-				b.WriteString(c + pad)
-			}
-			if i == len(r)-1 {
-				p.line("%s", strings.TrimRight(b.String(), " "))
-			}
-			b.WriteString("  ")
-			used += widths[i] + 2
-		}
-	}
 }
 
 // count is "1 step", "2 steps".

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -85,17 +86,26 @@ func TestRelevantKeepsWhatMatters(t *testing.T) {
 	}
 }
 
-// No width makes a line longer than it says, the replay command and single words aside.
+// No width makes a line longer than it says. What cannot be broken is apart: the scenario
+// that fails alike, the command that replays, and the digest of a state.
 func TestWidth(t *testing.T) {
-	r := results()["hang"]
-	r.Replay = ""
+	y := sim.Compile([]*model.Schedule{{}}, model.Machine{}, sim.Options{})
+	lag, _ := model.PresetNamed("lag-3")
 	for width := leastWidth; width < 140; width++ {
+		o := Options{Width: width, Unmet: []string{"hang at (scheduled 12, gpu 8, cpu 0)"}}
 		var b bytes.Buffer
-		if err := Text(&b, r, Options{Width: width}); err != nil {
+		for _, r := range results() {
+			r.Replay, r.Scenario = "", "a case whose name is so long that a narrow line has no room for it"
+			if err := errors.Join(Text(&b, r, o), Sentence(&b, r, o)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := NewReplayed(&model.Scenario{Name: "case", Schedule: &model.ScheduleFile{}}, y, &sim.Trace{Rank: -1, Steps: longTrace()}, sim.Run{Last: y.Initial()})
+		if err := errors.Join(r.Text(&b, o), NewShownMachine(lag).Text(&b, o), NewListing().Text(&b, o)); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(b.String(), "\n") {
-			if n := utf8.RuneCountInString(line); n > width && !strings.Contains(line, "…") && n > 70 {
+			if n := utf8.RuneCountInString(line); n > width && strings.Contains(strings.TrimSpace(line), " ") {
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
 			}
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
@@ -222,14 +221,14 @@ func ScheduleSVG(w io.Writer, in Input) error {
 	}
 	width, height := max(xs[most+1]+10, 480), ys[len(g.Lanes)]+14
 	b := bufio.NewWriter(w)
-	title := in.Scenario.Name + ": the schedule"
+	head := title(in.Scenario.Name) + ": the schedule"
 	if !in.Scenario.Explicit() {
-		title += " under discipline " + in.Scenario.Effective().String()
+		head += " under discipline " + in.Scenario.Effective().String()
 	}
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s"><style>%s.ground{fill:var(--bg)}</style>`+"\n", width, height, width, height, html.EscapeString(title), pictureStyle)
-	fmt.Fprintf(b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="24" font-size="15" font-weight="600">%s</text>`+"\n", width, height, html.EscapeString(title))
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s"><style>%s.ground{fill:var(--bg)}</style>`+"\n", width, height, width, height, markup(head), pictureStyle)
+	fmt.Fprintf(b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="24" font-size="15" font-weight="600">%s</text>`+"\n", width, height, markup(head))
 	for i, name := range g.Lanes {
-		fmt.Fprintf(b, `<path class="rule" d="M0 %dH%d"/><text x="12" y="%d" font-size="12">%s</text>`+"\n", ys[i]-14, width, ys[i]+14, html.EscapeString(name))
+		fmt.Fprintf(b, `<path class="rule" d="M0 %dH%d"/><text x="12" y="%d" font-size="12">%s</text>`+"\n", ys[i]-14, width, ys[i]+14, markup(name))
 	}
 	spot := func(i int) place {
 		x := g.Boxes[i]
@@ -240,9 +239,9 @@ func ScheduleSVG(w io.Writer, in Input) error {
 			continue
 		}
 		p := spot(i)
-		fmt.Fprintf(b, `<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="4"/><text class="soft" x="%d" y="%d" font-size="10">%s</text>`, p.X, p.Y, p.W, p.H, p.X+8, p.Y+13, html.EscapeString(x.Title))
+		fmt.Fprintf(b, `<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="4"/><text class="soft" x="%d" y="%d" font-size="10">%s</text>`, p.X, p.Y, p.W, p.H, p.X+8, p.Y+13, markup(x.Title))
 		for k, l := range x.Lines {
-			fmt.Fprintf(b, `<text x="%d" y="%d" font-size="%d">%s</text>`, p.X+8, p.Y+13+lead*(k+1), font, html.EscapeString(l))
+			fmt.Fprintf(b, `<text x="%d" y="%d" font-size="%d">%s</text>`, p.X+8, p.Y+13+lead*(k+1), font, markup(l))
 		}
 		b.WriteByte('\n')
 	}
@@ -263,7 +262,7 @@ func ScheduleSVG(w io.Writer, in Input) error {
 		fmt.Fprintf(b, `<path class="%s" d="M%d %dC%d %d %d %d %d %d"/><path class="%s" d="M%d %dl-6 -3v6z"/>`+"\n", class, x0, y0, x0+bend, y0, x1-bend, y1, x1, y1, strings.Replace(class, "arrow", "tip", 1), x1, y1)
 	}
 	if note != "" {
-		fmt.Fprintf(b, `<text class="soft" x="12" y="%d" font-size="11">%s</text>`+"\n", height-8, html.EscapeString(note))
+		fmt.Fprintf(b, `<text class="soft" x="12" y="%d" font-size="11">%s</text>`+"\n", height-8, markup(note))
 	}
 	b.WriteString("</svg>\n")
 	return b.Flush()

@@ -67,9 +67,9 @@ func NewShown(sc *model.Scenario) (*Shown, error) {
 // and main thread of each rank.
 func (s *Shown) Text(w io.Writer, o Options) error {
 	p := newPrinter(w, o)
-	p.line("%s", p.paint(bold, s.Name))
+	p.text(bold, title(s.Name))
 	if s.About != "" {
-		p.row("", 0, s.About)
+		p.row("", 0, prose(s.About))
 	}
 	p.line("")
 	row := func(label, text string) {
@@ -78,7 +78,7 @@ func (s *Shown) Text(w io.Writer, o Options) error {
 		}
 	}
 	row("form", s.Form)
-	row("sources", strings.Join(s.Sources, ", "))
+	row("sources", prose(strings.Join(s.Sources, ", ")))
 	row("ranks", strconv.Itoa(s.Ranks))
 	row("discipline", s.Discipline)
 	row("machine", machineName(s.Machine))
@@ -178,16 +178,15 @@ func NewShownMachine(preset model.Preset) *ShownMachine {
 // marked.
 func (s *ShownMachine) Text(w io.Writer, o Options) error {
 	p := newPrinter(w, o)
-	p.line("%s", p.paint(bold, s.Name))
+	p.text(bold, s.Name)
 	p.row("", 0, s.About)
 	p.line("")
 	for _, x := range s.Parameters {
-		head := fmt.Sprintf("  %s: %s", x.Name, x.Value)
 		if x.Value != x.Default {
-			head = fmt.Sprintf("* %s: %s (default %s)", x.Name, x.Value, x.Default)
-			head = p.paint(bold, head)
+			p.styledRow(bold, "*", 2, fmt.Sprintf("%s: %s (default %s)", x.Name, x.Value, x.Default))
+		} else {
+			p.row("", 2, fmt.Sprintf("%s: %s", x.Name, x.Value))
 		}
-		p.line("%s", head)
 		p.row("", 6, x.Doc)
 		p.row("", 6, "["+x.Source+"]")
 	}
@@ -255,25 +254,25 @@ func (l *Listing) Text(w io.Writer, o Options) error {
 		if g.About != "" {
 			title += ", " + g.About
 		}
-		p.line("%s", p.paint(bold, title))
+		p.text(bold, title)
 		var rows [][]string
 		for _, s := range g.Scenarios {
-			rows = append(rows, []string{s.Name, firstSentence(s.About)})
+			rows = append(rows, []string{s.Name, firstSentence(prose(s.About))})
 		}
-		p.table(2, nil, rows)
+		p.table(2, table{rows: rows})
 	}
 	p.section("machines: what is assumed of hardware and runtime")
 	var rows [][]string
 	for _, m := range l.Machines {
 		rows = append(rows, []string{m.Name, m.About})
 	}
-	p.table(2, nil, rows)
+	p.table(2, table{rows: rows})
 	p.section("disciplines: which rule gives a wait its target")
 	rows = nil
 	for _, d := range l.Disciplines {
 		rows = append(rows, []string{d.Name, d.About})
 	}
-	p.table(2, nil, rows)
+	p.table(2, table{rows: rows})
 	return p.flush()
 }
 
@@ -284,9 +283,10 @@ func firstSentence(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// JSON writes v as `--json` does: indented, with no escapes for HTML, and a line end.
+// JSON writes v as `--json` does: indented, with no escapes for HTML but for what does not
+// show, and a line end.
 func JSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
@@ -315,7 +315,7 @@ func (l *Listing) Names(w io.Writer) error {
 
 // Line writes the scenario's name and digest.
 func (s *Shown) Line(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s %s\n", s.Name, s.Digest)
+	_, err := fmt.Fprintf(w, "%s %s\n", title(s.Name), s.Digest)
 	return err
 }
 

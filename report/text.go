@@ -18,8 +18,8 @@ import (
 // has one.
 func Text(w io.Writer, r *check.Result, o Options) error {
 	p := newPrinter(w, o)
-	p.verdict(r)
-	p.line("%s", p.paint(dim, subject(r)))
+	p.verdict(r, "")
+	p.text(dim, subject(r))
 	switch {
 	case len(r.Stuck) > 0:
 		p.stuck(r)
@@ -35,14 +35,22 @@ func Text(w io.Writer, r *check.Result, o Options) error {
 	return p.flush()
 }
 
-// Sentence writes the first line of [Text] alone.
+// Sentence writes the first sentence of [Text] alone, and what was expected if that is not
+// what came out.
 func Sentence(w io.Writer, r *check.Result, o Options) error {
 	p := newPrinter(w, o)
-	p.verdict(r)
+	more := ""
+	switch says, unmet := expected(r, o.Unmet); {
+	case says == "no":
+		more = "; missed: " + unmet
+	case says != "" && unmet != "":
+		more = "; " + says + ": " + unmet
+	}
+	p.verdict(r, more)
 	return p.flush()
 }
 
-func (p *printer) verdict(r *check.Result) {
+func (p *printer) verdict(r *check.Result, more string) {
 	word, s := r.Verdict.String(), red
 	switch r.Verdict {
 	case check.OK:
@@ -50,7 +58,12 @@ func (p *printer) verdict(r *check.Result) {
 	case check.Inconclusive:
 		s = yellow
 	}
-	lines := breakLines(word+": "+cause(r), p.Width)
+	p.lead(s, word, ": "+cause(r)+more)
+}
+
+// lead writes text that begins with a word in a style.
+func (p *printer) lead(s style, word, text string) {
+	lines := breakLines(word+text, p.Width)
 	lines[0] = p.paint(s, word) + strings.TrimPrefix(lines[0], word)
 	for _, l := range lines {
 		p.line("%s", l)
@@ -82,9 +95,17 @@ func cause(r *check.Result) string {
 	return "nothing found, and not every property is known to hold"
 }
 
+// title is what a scenario is called in text.
+func title(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
 // subject is what was decided: scenario, discipline, machine, ranks.
 func subject(r *check.Result) string {
-	parts := []string{r.Scenario}
+	parts := []string{title(r.Scenario)}
 	if r.Discipline != "" {
 		parts = append(parts, "discipline "+r.Discipline)
 	}
@@ -158,24 +179,20 @@ const (
 
 func (p *printer) counters(all int, ranks []check.StuckRank) {
 	p.section("counters")
-	rows := [][]string{{"rank", "fence", "scheduled", "stored", "seen by GPU", "seen by CPU"}}
+	t := table{head: []string{"rank", "fence", "scheduled", "stored", "seen by GPU", "seen by CPU"}, right: []bool{true, false, true, true, true, true}}
 	for _, rk := range ranks[:min(len(ranks), mostRanks)] {
 		for _, f := range rk.Fences[:min(len(rk.Fences), mostFences)] {
-			rows = append(rows, []string{strconv.Itoa(rk.Rank), f.Name, number(f.Scheduled), number(f.Stored), number(f.SeenByGPU), number(f.SeenByCPU)})
+			t.rows = append(t.rows, []string{strconv.Itoa(rk.Rank), f.Name, number(f.Scheduled), number(f.Stored), number(f.SeenByGPU), number(f.SeenByCPU)})
 		}
 	}
-	right := []bool{true, false, true, true, true, true}
 	if all == 1 {
-		for i := range rows {
-			rows[i] = rows[i][1:]
-		}
-		right = right[1:]
+		t.dropFirst()
 	}
-	if len(rows) == 1 {
+	if len(t.rows) == 0 {
 		p.line("  no fences")
 		return
 	}
-	p.table(2, right, rows)
+	p.table(2, t)
 	for _, rk := range ranks[:min(len(ranks), mostRanks)] {
 		if more := len(rk.Fences) - mostFences; more > 0 {
 			p.line("  … %d more fences of rank %d", more, rk.Rank)
@@ -198,25 +215,21 @@ func number(v uint32) string {
 
 func (p *printer) blocked(all int, ranks []check.StuckRank) {
 	p.section("blocked")
-	rows := [][]string{{"rank", "who", "at", "needs"}}
+	t := table{head: []string{"rank", "who", "at", "needs"}, right: []bool{true}}
 	for _, rk := range ranks[:min(len(ranks), mostRanks)] {
 		for _, b := range rk.Blocked {
 			at, _, _ := strings.Cut(b.At, " reads ")
-			rows = append(rows, []string{strconv.Itoa(rk.Rank), b.Agent, at, b.Needs})
+			t.rows = append(t.rows, []string{strconv.Itoa(rk.Rank), b.Agent, at, b.Needs})
 		}
 	}
-	right := []bool{true}
 	if all == 1 {
-		for i := range rows {
-			rows[i] = rows[i][1:]
-		}
-		right = nil
+		t.dropFirst()
 	}
-	if len(rows) == 1 {
+	if len(t.rows) == 0 {
 		p.line("  nobody")
 		return
 	}
-	p.table(2, right, rows)
+	p.table(2, t)
 }
 
 func (p *printer) cycle(waits []string) {
@@ -248,7 +261,7 @@ func (p *printer) alsoViolated(found []check.Found) {
 	for _, f := range found {
 		rows = append(rows, []string{f.Property, fmt.Sprintf("step %d", f.Steps), f.Where})
 	}
-	p.table(2, nil, rows)
+	p.table(2, table{rows: rows})
 }
 
 const labelWidth = 14
@@ -289,12 +302,14 @@ func (p *printer) known(r *check.Result) {
 		cost = append(cost, fmt.Sprintf("%.3g s", r.Elapsed))
 	}
 	row("searched", strings.Join(cost, ", "))
-	switch r.Expect {
-	case "met":
-		row("expected", "yes, by the scenario")
-	case "missed":
-		row("expected", p.paint(red, "no: the scenario expects another outcome"))
+	says, unmet := expected(r, p.Unmet)
+	switch {
+	case says == "no":
+		says = p.paint(red, says) + ": " + unmet
+	case unmet != "":
+		says += ": " + unmet
 	}
+	row("expected", says)
 }
 
 // slack is what a certificate's slack means.

@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"fmt"
-	"html"
 	"io"
 	"slices"
 )
@@ -26,10 +25,10 @@ func TimelineSVG(w io.Writer, t *Timeline, title, says string) error {
 	p.layout()
 	lines := breakLines(says, 150)
 	height := p.height + 14 + 18*len(lines) + 26
-	fmt.Fprintf(p.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`, svgWidth, height, svgWidth, height, html.EscapeString(title+". "+says))
+	fmt.Fprintf(p.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`, svgWidth, height, svgWidth, height, markup(title+". "+says))
 	fmt.Fprintf(p.b, "<style>%s.ground{fill:var(--bg)}</style>", pictureStyle)
 	p.b.WriteString(`<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern><pattern id="hatch-bad" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch bad" d="M0 0V6"/></pattern></defs>` + "\n")
-	fmt.Fprintf(p.b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="24" font-size="15" font-weight="600">%s</text>`+"\n", svgWidth, height, html.EscapeString(title))
+	fmt.Fprintf(p.b, `<rect class="ground" width="%d" height="%d"/><text x="12" y="24" font-size="15" font-weight="600">%s</text>`+"\n", svgWidth, height, markup(title))
 	p.axis()
 	p.lanes()
 	p.boxes()
@@ -39,7 +38,7 @@ func TimelineSVG(w io.Writer, t *Timeline, title, says string) error {
 	p.counters()
 	p.arrows()
 	for i, l := range lines {
-		fmt.Fprintf(p.b, `<text x="12" y="%d" font-size="13">%s</text>`+"\n", p.height+26+18*i, html.EscapeString(l))
+		fmt.Fprintf(p.b, `<text x="12" y="%d" font-size="13">%s</text>`+"\n", p.height+26+18*i, markup(l))
 	}
 	p.legend(height - 14)
 	p.b.WriteString("</svg>\n")
@@ -138,7 +137,7 @@ func (p *timelinePicture) axis() {
 
 func (p *timelinePicture) lanes() {
 	for _, i := range p.order {
-		fmt.Fprintf(p.b, `<path class="rule" d="M0 %dH%d"/><text x="12" y="%d" font-size="12">%s</text>`+"\n", p.y[i], svgWidth, p.y[i]+p.h[i]/2+4, html.EscapeString(p.t.Lanes[i].Name))
+		fmt.Fprintf(p.b, `<path class="rule" d="M0 %dH%d"/><text x="12" y="%d" font-size="12">%s</text>`+"\n", p.y[i], svgWidth, p.y[i]+p.h[i]/2+4, markup(p.t.Lanes[i].Name))
 	}
 }
 
@@ -198,9 +197,9 @@ func (p *timelinePicture) waits() {
 		width, tall := p.until(w.To, w.Open)-x, p.h[w.Lane]-14*bit(p.words)
 		fmt.Fprintf(p.b, `<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, class, num(x), p.y[w.Lane]+8, num(max(1, width)), tall-16)
 		if room := float64(textWidth(w.Text, 12)); width > room {
-			fmt.Fprintf(p.b, `<text class="on-span" x="%s" y="%d" font-size="12">%s</text>`, num(x+4), p.y[w.Lane]+tall/2+4, html.EscapeString(w.Text))
+			fmt.Fprintf(p.b, `<text class="on-span" x="%s" y="%d" font-size="12">%s</text>`, num(x+4), p.y[w.Lane]+tall/2+4, markup(w.Text))
 		} else if w.Open {
-			fmt.Fprintf(p.b, `<text class="on-span" text-anchor="end" x="%d" y="%d" font-size="12">%s</text>`, svgWidth-6, p.y[w.Lane]+tall/2+4, html.EscapeString(w.Text))
+			fmt.Fprintf(p.b, `<text class="on-span" text-anchor="end" x="%d" y="%d" font-size="12">%s</text>`, svgWidth-6, p.y[w.Lane]+tall/2+4, markup(w.Text))
 		}
 		p.b.WriteByte('\n')
 	}
@@ -275,7 +274,7 @@ func (p *timelinePicture) say(k int) {
 	if most < 5 {
 		return
 	}
-	fmt.Fprintf(p.b, `<text class="soft" x="%s" y="%d" font-size="11">%s</text>`+"\n", num(p.x(k)+2), p.y[s.Lane]+p.h[s.Lane]-4, html.EscapeString(cut(s.Text, most)))
+	fmt.Fprintf(p.b, `<text class="soft" x="%s" y="%d" font-size="11">%s</text>`+"\n", num(p.x(k)+2), p.y[s.Lane]+p.h[s.Lane]-4, markup(cut(s.Text, most)))
 }
 
 func (p *timelinePicture) counters() {
@@ -306,7 +305,7 @@ func (p *timelinePicture) counters() {
 			return string(fmt.Appendf(b, "V%sH%dz", num(y(points[0].Value)), svgGutter))
 		}
 		fmt.Fprintf(p.b, `<path class="rule" d="M0 %dH%d"/><path class="axis" d="M%d %dH%d"/><text x="12" y="%d" font-size="12">%s</text><text class="soft" x="12" y="%d" font-size="11">0 to %d</text>`+"\n",
-			y0-10, svgWidth, svgGutter, y0+svgLine, svgWidth, y0+12, html.EscapeString(what+l.Name), y0+28, l.Most)
+			y0-10, svgWidth, svgGutter, y0+svgLine, svgWidth, y0+12, markup(what+l.Name), y0+28, l.Most)
 		if !l.Event {
 			fmt.Fprintf(p.b, `<path class="gap" d="%s%s"/><path class="sched" d="%s"/><path class="cpu" d="%s"/>`+"\n", line(l.GPU), back(l.CPU), line(l.Scheduled), line(l.CPU))
 		}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html"
 	"strings"
 )
 
@@ -68,7 +67,7 @@ func (g *WaitGraph) SVG() string {
 	total := height + 2*margin + below*34
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="waits" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="%s" viewBox="0 0 %d %d" width="%d" height="%d">`,
-		html.EscapeString(g.Words()), width+2*margin, total, width+2*margin, total)
+		markup(g.Words()), width+2*margin, total, width+2*margin, total)
 	b.WriteString(`<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="head"/></marker><marker id="head-cycle" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="head cycle"/></marker></defs>`)
 	lane, over := 0, 0
 	starts, ends := map[int]int{}, map[int]int{}
@@ -108,7 +107,7 @@ func (g *WaitGraph) SVG() string {
 			lx, ly = (x1+x2)/2, (y1+y2)/2-6
 		}
 		fmt.Fprintf(&b, `<path class="%s" d="%s" marker-end="url(#%s)"/><text class="label %s" x="%d" y="%d" text-anchor="middle" font-size="%d">%s</text>`,
-			class, d, head, class, lx, ly, font-1, html.EscapeString(e.Label))
+			class, d, head, class, lx, ly, font-1, markup(e.Label))
 	}
 	for i, n := range g.Nodes {
 		p := places[i]
@@ -127,7 +126,7 @@ func (g *WaitGraph) SVG() string {
 			if j == 0 {
 				weight, f = ` font-weight="600"`, font+1
 			}
-			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="%d"%s>%s</text>`, margin+p.X+pad, margin+p.Y+pad+8+j*lead, f, weight, html.EscapeString(l))
+			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="%d"%s>%s</text>`, margin+p.X+pad, margin+p.Y+pad+8+j*lead, f, weight, markup(l))
 		}
 		b.WriteString(`</g>`)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,6 +66,9 @@ func (w *world) exitStatus(err error) status {
 	if errors.As(err, &e) {
 		st, message = e.status, e.err
 	}
+	if st == statusUsage && errors.Is(err, context.Canceled) {
+		st, message = statusOpen, errors.New("interrupted")
+	}
 	if message != nil {
 		line := strings.TrimSpace(message.Error())
 		var at *model.Error
@@ -77,8 +81,12 @@ func (w *world) exitStatus(err error) status {
 	return st
 }
 
+// complain writes to standard error. What a message quotes, as the name of a file, may hold
+// anything.
 func (w *world) complain(format string, args ...any) {
-	fmt.Fprintf(w.stderr, format+"\n", args...)
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		fmt.Fprintln(w.stderr, model.Printable(strings.ReplaceAll(line, "\t", "    ")))
+	}
 }
 
 // resultStatus is the status of explore for a result.

@@ -87,47 +87,5 @@ func saveFile(dir, name string, content []byte) error {
 	return nil
 }
 
-// readTrace reads a trace, or the first one of a result; nil for a file that is neither,
-// which then is a scenario.
-func readTrace(file string, src []byte) (*sim.Trace, error) {
-	if s := bytes.TrimLeft(src, " \t\r\n"); len(s) == 0 || s[0] != '{' {
-		return nil, nil
-	}
-	var keys struct {
-		Version     int             `json:"fencesim"`
-		Transitions json.RawMessage `json:"transitions"`
-		Stuck       json.RawMessage `json:"stuck"`
-		Digest      string          `json:"digest"`
-	}
-	if err := json.Unmarshal(src, &keys); err != nil {
-		return nil, nil // the parser of scenarios says where
-	}
-	isTrace := bytes.HasPrefix(keys.Transitions, []byte("["))
-	if !isTrace && keys.Stuck == nil {
-		return nil, nil
-	}
-	if keys.Version != model.FormatVersion {
-		return nil, usage("%s: version %d of the format: want %d", file, keys.Version, model.FormatVersion)
-	}
-	t := new(sim.Trace)
-	if isTrace {
-		if err := json.Unmarshal(src, t); err != nil {
-			return nil, usage("%s: not a trace: %w", file, err)
-		}
-	} else {
-		var r check.Result
-		if err := json.Unmarshal(src, &r); err != nil {
-			return nil, usage("%s: not a result: %w", file, err)
-		}
-		if t = r.FirstTrace(); t == nil {
-			return nil, usage("%s: a result with verdict %s and no trace", file, r.Verdict)
-		}
-	}
-	if t.Digest == "" || len(t.Scenario) == 0 {
-		return nil, usage("%s: the trace has no digest or no scenario", file)
-	}
-	return t, nil
-}
-
 // scenarioJSON is a scenario as a trace carries it.
 func scenarioJSON(sc *model.Scenario) (json.RawMessage, error) { return json.Marshal(sc) }

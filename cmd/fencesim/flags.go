@@ -25,7 +25,7 @@ func (o *outputFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
 	f.BoolVar(&o.quiet, "quiet", false, "print one line, and no progress")
 	f.Var(newChoice(&o.color, "auto", "always", "never"), "color", "colours: auto (on a terminal, unless NO_COLOR is set), always, never")
-	f.IntVar(&o.width, "width", 0, "text in `N` columns (default the terminal's, else 100)")
+	f.IntVar(&o.width, "width", 0, "text in `N` columns, 40 or more (default the terminal's, else 100)")
 }
 
 // options is how text goes to standard output.
@@ -58,7 +58,7 @@ func (c *choice) Type() string   { return "WORD" }
 
 func (c *choice) Set(s string) error {
 	if !slices.Contains(c.words, s) {
-		return fmt.Errorf("want %s", alternatives(c.words))
+		return fmt.Errorf("want %s", alternatives(slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return w == "" })))
 	}
 	*c.to = s
 	return nil

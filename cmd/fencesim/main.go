@@ -24,6 +24,9 @@ type world struct {
 	lookupEnv      func(string) (string, bool)
 	// terminal gives the width of a stream that is a terminal.
 	terminal func(stream io.Writer) (width int, ok bool)
+	// atOnce, if not nil, makes an interrupt end the process at once: for a verb whose work
+	// has no part that could be shown.
+	atOnce func()
 }
 
 func main() {
@@ -35,7 +38,7 @@ func main() {
 		<-ctx.Done()
 		stop()
 	}()
-	w := &world{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, terminalWidth}
+	w := &world{&interruptible{ctx, os.Stdin}, os.Stdout, os.Stderr, os.LookupEnv, terminalWidth, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) }}
 	os.Exit(int(w.run(ctx, os.Args[1:])))
 }
 
@@ -50,6 +53,30 @@ func (w *world) run(ctx context.Context, args []string) (st status) {
 	root := newRoot(w)
 	root.SetArgs(args)
 	return w.exitStatus(root.ExecuteContext(ctx))
+}
+
+// An interruptible reader ends with an interrupt, though nobody writes what it waits for.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i *interruptible) Read(b []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	got, mine := make(chan result, 1), make([]byte, len(b)) // a read that comes too late may not write into b
+	go func() {
+		n, err := i.r.Read(mine)
+		got <- result{n, err}
+	}()
+	select {
+	case r := <-got:
+		return copy(b, mine[:r.n]), r.err
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	}
 }
 
 func terminalWidth(stream io.Writer) (int, bool) {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/fencesim/fencesim/model"
 )
 
 // verbs makes the verbs, in the order of the help.
@@ -38,7 +41,10 @@ SCENARIO is a file (YAML or JSON), - for standard input, or a built-in name (fen
 	}
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return w.twins(c) }
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%s: %s", c.Name(), strings.TrimPrefix(err.Error(), "flag: "))
+		if c == root {
+			return usage("%s", reason(err))
+		}
+		return usage("%s: %s", c.Name(), reason(err))
 	})
 	root.SetIn(w.stdin)
 	root.SetOut(w.stdout)
@@ -51,7 +57,35 @@ SCENARIO is a file (YAML or JSON), - for standard input, or a built-in name (fen
 		v.Long += twinHelp
 		root.AddCommand(v)
 	}
+	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, func(*cobra.Command, []string) error {
+				return usage("completion: want bash, fish, powershell or zsh")
+			}
+		}
+	}
 	return root
+}
+
+// newHelp is the verb help, which knows no topic but the verbs.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]",
+		Short: "print the help of a verb",
+		Long:  "help prints the help of a verb, as --help does, or of fencesim.",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return verbNames(root), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 || c == root && len(args) > 0 {
+				return usage("help: no verb is called %q: want one of %s", strings.Join(args, " "), strings.Join(verbNames(root), ", "))
+			}
+			return c.Help()
+		},
+	}
 }
 
 func verbNames(root *cobra.Command) []string {
@@ -86,17 +120,29 @@ func (w *world) twins(c *cobra.Command) error {
 			return
 		}
 		if err := c.Flags().Set(f.Name, v); err != nil {
-			first = usage("%s: %s=%s: %s", c.Name(), twinName(f.Name), v, reason(err))
+			text := reason(err)
+			if i := strings.LastIndex(text, "flag: "); i >= 0 { // behind what flag it is of
+				text = text[i+len("flag: "):]
+			}
+			first = usage("%s: %s=%s: %s", c.Name(), twinName(f.Name), v, text)
 		}
 	})
 	return first
 }
 
-// reason is the last part of pflag's message, which says what is wrong with the value.
+// goWords are what the standard library says of a value, and what is said instead.
+var goWords = []struct{ pattern, says string }{
+	{`strconv\.Parse(Int|Uint): parsing "[^"]*": invalid syntax`, "want a whole number"},
+	{`strconv\.Parse(Int|Uint): parsing "[^"]*": value out of range`, "the number is out of range"},
+	{`strconv\.ParseBool: parsing "[^"]*": invalid syntax`, "want true or false"},
+	{`time: .*`, "want a time such as 90s or 5m"},
+}
+
+// reason is pflag's message in the words of this program.
 func reason(err error) string {
-	text := err.Error()
-	if i := strings.LastIndex(text, "flag: "); i >= 0 {
-		return text[i+len("flag: "):]
+	text := strings.TrimPrefix(err.Error(), "flag: ")
+	for _, w := range goWords {
+		text = regexp.MustCompile(w.pattern).ReplaceAllString(text, w.says)
 	}
 	return text
 }
@@ -149,8 +195,23 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// quote writes an argument as a shell reads it.
+// quote writes an argument as a shell reads it; one that does not show whole as Bash, Zsh
+// and POSIX shells since 2024 do.
 func quote(arg string) string {
+	if shown := model.Printable(arg); shown != arg {
+		var b strings.Builder
+		for i := range len(arg) {
+			switch c := arg[i]; {
+			case c == '\'' || c == '\\':
+				b.WriteString(`\` + string(c))
+			case c >= ' ' && c < 0x7f:
+				b.WriteByte(c)
+			default:
+				fmt.Fprintf(&b, `\x%02x`, c)
+			}
+		}
+		return "$'" + b.String() + "'"
+	}
 	plain := arg != ""
 	for _, r := range arg {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@+%", r) {

@@ -91,6 +91,9 @@ func (s *scenarioFlags) read(w *world, verb string, args []string, drawn seed) (
 	if err != nil {
 		return nil, err
 	}
+	if err := mistaken(file, src, "a scenario"); err != nil {
+		return nil, err
+	}
 	return parseScenario(file, src)
 }
 
@@ -151,6 +154,9 @@ func (s *scenarioFlags) apply(sc *model.Scenario) error {
 		}
 		sc.Ranks = s.ranks
 	}
+	if !s.set.Changed("discipline") && !s.set.Changed("machine") && !s.set.Changed("ranks") {
+		return nil // it is as it was parsed
+	}
 	if err := sc.Validate(); err != nil {
 		return &exitError{statusUsage, err}
 	}
@@ -207,11 +213,11 @@ func unknown(what, name string, names []string) error {
 // and one, and their name in messages.
 func (w *world) read(arg string, most int64) (file string, src []byte, err error) {
 	if arg == "-" {
-		src, err = io.ReadAll(io.LimitReader(w.stdin, most+1))
+		src, err = readUpTo(w.stdin, most)
 		if err != nil {
 			return "", nil, usage("standard input: %w", err)
 		}
-		return "stdin", src, nil
+		return "stdin", plainText(src), nil
 	}
 	if e, ok := catalog.Get(arg); ok {
 		return e.File, e.Source, nil
@@ -223,8 +229,11 @@ func (w *world) read(arg string, most int64) (file string, src []byte, err error
 	case err != nil:
 		return "", nil, usage("%w", err)
 	}
-	return arg, src, nil
+	return arg, plainText(src), nil
 }
+
+// plainText is src without the mark that some editors put before UTF-8.
+func plainText(src []byte) []byte { return bytes.TrimPrefix(src, []byte("\ufeff")) }
 
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
@@ -232,7 +241,19 @@ func readFile(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return readUpTo(f, most)
+}
+
+// readUpTo reads at most most bytes and one. What does not begin as a trace or a result
+// does is a scenario, of which no more is read than a scenario may have.
+func readUpTo(r io.Reader, most int64) ([]byte, error) {
 	var b bytes.Buffer
-	_, err = io.Copy(&b, io.LimitReader(f, most+1))
+	if _, err := io.Copy(&b, io.LimitReader(r, min(most, model.MaxFileBytes)+1)); err != nil {
+		return nil, err
+	}
+	if int64(b.Len()) <= model.MaxFileBytes || !bytes.HasPrefix(bytes.TrimLeft(plainText(b.Bytes()), " \t\r\n"), []byte("{")) {
+		return b.Bytes(), nil
+	}
+	_, err := io.Copy(&b, io.LimitReader(r, most-int64(b.Len())+1))
 	return b.Bytes(), err
 }

@@ -105,7 +105,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{"": "''", "a-b/c.yaml": "a-b/c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "0:3,1": "0:3,1"} {
+	for in, want := range map[string]string{"": "''", "a-b/c.yaml": "a-b/c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "0:3,1": "0:3,1", "a\x1b'b": `$'a\x1b\'b'`, "\u202e": `$'\xe2\x80\xae'`, "é": "'é'"} {
 		if got := quote(in); got != want {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
 		}

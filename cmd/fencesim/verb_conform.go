@@ -86,7 +86,7 @@ func (v *conformFlags) run(c *cobra.Command, w *world) error {
 	if terminal && !v.output.quiet {
 		fmt.Fprint(w.stderr, "\r\x1b[K")
 	}
-	if err != nil {
+	if err != nil && (c.Context().Err() == nil || r == nil || r.Conform == nil) {
 		return deviceError("conform", err)
 	}
 	return v.print(w, r.Conform)
@@ -108,15 +108,22 @@ func (v *conformFlags) print(w *world, r *hwreplay.Conformance) error {
 	case v.output.json:
 		err = report.JSON(w.stdout, r)
 	case v.output.quiet:
-		_, err = fmt.Fprintf(w.stdout, "%d observations, %d outside the claim\n", r.Runs, r.Outside)
+		more := ""
+		if r.Interrupted {
+			more = "; interrupted"
+		}
+		_, err = fmt.Fprintf(w.stdout, "%d observations, %d outside the claim%s\n", r.Runs, r.Outside, more)
 	default:
 		err = r.Text(w.stdout)
 	}
 	if err != nil {
 		return err
 	}
-	if r.Outside > 0 {
+	switch {
+	case r.Outside > 0:
 		return end(statusFound)
+	case r.Interrupted:
+		return end(statusOpen)
 	}
 	return nil
 }

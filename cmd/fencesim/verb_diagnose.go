@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencesim/fencesim/check"
+	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/report"
 )
 
@@ -116,6 +118,25 @@ func (v *diagnoseFlags) observation() (check.Observation, error) {
 	return o, nil
 }
 
+// left says in a line which explanations are left.
+func left(d *check.Diagnosis) string {
+	names := d.Survivors()
+	text := fmt.Sprintf("%d of %d explanations are left", len(names), len(d.Explanations))
+	if len(names) == 0 {
+		return text
+	}
+	return text + ": " + strings.Join(names, ", ")
+}
+
+// mainWords are what an observation of the main thread may begin with.
+func mainWords() []string {
+	words := []string{"throttle", "synchronize", "end", "enqueue", "commit", "exit", "encode", "hand"}
+	for _, o := range model.Ops {
+		words = append(words, o.Word)
+	}
+	return words
+}
+
 func (v *diagnoseFlags) run(ctx context.Context, w *world, args []string) error {
 	if _, err := v.output.options(w); err != nil {
 		return err
@@ -123,6 +144,9 @@ func (v *diagnoseFlags) run(ctx context.Context, w *world, args []string) error 
 	o, err := v.observation()
 	if err != nil {
 		return err
+	}
+	if word, _, _ := strings.Cut(o.Main, " "); o.Main != "" && !slices.Contains(mainWords(), word) {
+		return usage("diagnose: --main %s: the main thread stands at throttle, synchronize, end, or a step of its own in full", o.Main)
 	}
 	if v.scenario.set.Changed("machine") {
 		return usage("diagnose: --machine: every hypothesis has its own")
@@ -146,6 +170,8 @@ func (v *diagnoseFlags) run(ctx context.Context, w *world, args []string) error 
 	switch {
 	case v.output.json:
 		err = report.JSON(w.stdout, d)
+	case v.output.quiet:
+		_, err = fmt.Fprintln(w.stdout, left(d))
 	case v.format == "markdown":
 		err = d.Markdown(w.stdout)
 	default:

@@ -146,6 +146,7 @@ func (v *exploreFlags) run(ctx context.Context, w *world, args []string) error {
 			return err
 		}
 	}
+	o.Unmet = report.Unmet(sc, r)
 	switch {
 	case v.output.json:
 		err = report.JSON(w.stdout, r)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,10 @@ import (
 )
 
 type exportFlags struct {
-	format string
-	of     string
-	output string
+	format  string
+	of      string
+	output  string
+	promela report.PromelaOptions
 }
 
 func newExport(w *world) *cobra.Command {
@@ -29,13 +29,16 @@ A scenario is explored first, unless the format needs the schedule only. The sam
 gives the same bytes.`,
 		Example: `  fencesim export out/result.json --format perfetto -o hang.json
   fencesim export mlx-independent-reductions --format svg --of waits -o waits.svg
-  fencesim export case.yaml --format sarif -o fencesim.sarif`,
+  fencesim export case.yaml --format sarif -o fencesim.sarif
+  fencesim export case.yaml --format promela --stale -o model.pml`,
 		Args: oneOf("scenario, result or trace"),
-		RunE: func(c *cobra.Command, args []string) error { return v.run(c.Context(), w, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return v.run(c, w, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&v.format, "format", "", "one of "+strings.Join(formatNames(), ", "))
 	f.StringVar(&v.of, "of", "", "svg and dot: run, waits or schedule (default run, and waits for dot)")
+	f.BoolVar(&v.promela.Stale, "stale", false, "promela: assert at every read that it is not stale")
+	f.BoolVar(&v.promela.Merge, "merge", false, "promela: take at once what nothing observes, as the reduction merge does")
 	f.StringVarP(&v.output, "output", "o", v.output, "the file to write; - is standard output")
 	c.ValidArgsFunction = completeScenario
 	_ = c.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -60,7 +63,7 @@ func formatHelp() string {
 	return b.String()
 }
 
-func (v *exportFlags) run(ctx context.Context, w *world, arg string) error {
+func (v *exportFlags) run(c *cobra.Command, w *world, arg string) error {
 	f, ok := report.FormatNamed(v.format)
 	switch {
 	case v.format == "":
@@ -71,15 +74,23 @@ func (v *exportFlags) run(ctx context.Context, w *world, arg string) error {
 		}
 		return usage("export: unknown format %q: want %s", v.format, alternatives(formatNames()))
 	}
+	if v.of != "" && f.Name != "svg" && f.Name != "dot" {
+		return usage("export: --of goes with --format svg and dot")
+	}
+	for _, name := range []string{"stale", "merge"} {
+		if c.Flags().Changed(name) && f.Name != "promela" {
+			return usage("export: --%s goes with --format promela", name)
+		}
+	}
 	static := f.Static || v.of == "schedule"
-	in, err := w.openInput(ctx, "export", arg, !static)
+	in, err := w.openInput(c.Context(), "export", arg, !static)
 	if err != nil {
 		return err
 	}
-	in.Of = v.of
+	in.Of, in.Promela = v.of, v.promela
 	var b bytes.Buffer
 	if err := f.Write(&b, in); err != nil {
-		return usage("export: %s: %w", f.Name, err)
+		return usage("export: %s: %s", f.Name, strings.TrimPrefix(err.Error(), f.Name+": "))
 	}
 	return w.save("export", v.output, b.Bytes())
 }

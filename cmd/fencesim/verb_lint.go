@@ -60,6 +60,9 @@ func lintRules() string {
 }
 
 func (v *lintFlags) run(w *world, args []string) error {
+	if w.atOnce != nil {
+		w.atOnce()
+	}
 	if _, err := v.output.options(w); err != nil {
 		return err
 	}

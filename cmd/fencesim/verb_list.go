@@ -17,6 +17,9 @@ func newList(w *world) *cobra.Command {
 disciplines. fencesim show NAME prints one of them in full.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
+			if w.atOnce != nil {
+				w.atOnce()
+			}
 			o, err := output.options(w)
 			if err != nil {
 				return err

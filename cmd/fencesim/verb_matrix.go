@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -110,10 +111,10 @@ func (v *matrixFlags) run(ctx context.Context, w *world, args []string) error {
 	if v.deterministic {
 		m.Elapsed = 0
 	}
-	if v.format == "svg" && !v.output.json {
+	if v.format == "svg" && !v.output.json && !v.output.quiet {
 		err = m.SVG(w.stdout)
 	} else {
-		err = v.print(w, m, m)
+		err = v.print(w, m, m, tally(m.Cells))
 	}
 	if err == nil && ctx.Err() != nil {
 		return end(statusOpen)
@@ -134,21 +135,39 @@ func (v *matrixFlags) presets() ([]model.Preset, error) {
 			if err != nil {
 				return nil, err
 			}
-			p = model.Preset{Name: name, Machine: m}
+			p = model.Preset{Name: model.Printable(name), Machine: m}
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-func (v *matrixFlags) print(w *world, value any, t tabular) error {
+func (v *matrixFlags) print(w *world, value any, t tabular, line string) error {
 	switch {
 	case v.output.json:
 		return report.JSON(w.stdout, value)
+	case v.output.quiet:
+		_, err := fmt.Fprintln(w.stdout, line)
+		return err
 	case v.format == "markdown":
 		return t.Markdown(w.stdout)
 	}
 	return t.Text(w.stdout)
+}
+
+// tally is how many cells have each verdict.
+func tally(cells []check.MatrixCell) string {
+	n := make(map[check.Verdict]int)
+	for i := range cells {
+		n[cells[i].Verdict]++
+	}
+	var parts []string
+	for _, v := range []check.Verdict{check.OK, check.Hang, check.Violation, check.Inconclusive} {
+		if n[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[v], v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (v *matrixFlags) runCatalog(ctx context.Context, w *world, args []string, cfg check.Config) error {
@@ -166,6 +185,9 @@ func (v *matrixFlags) runCatalog(ctx context.Context, w *world, args []string, c
 	if !v.scenario.set.Changed("time") {
 		cfg.Time = 0
 	}
+	if !slices.ContainsFunc(catalog.Names(), func(name string) bool { return strings.Contains(name, v.only) }) {
+		return usage("matrix: --only %s: no built-in scenario has that in its name (fencesim list)", v.only)
+	}
 	started := time.Now()
 	m := &check.CatalogMatrix{Version: model.FormatVersion, Entries: []check.MatrixRow{}}
 	for _, name := range catalog.Names() {
@@ -181,6 +203,9 @@ func (v *matrixFlags) runCatalog(ctx context.Context, w *world, args []string, c
 		if err != nil {
 			return &exitError{statusBackend, err}
 		}
+		if ctx.Err() != nil {
+			break // what was interrupted is not missed
+		}
 		for _, r := range rows {
 			r.Variant = catalog.VariantOf(name, strings.HasPrefix(r.Want, "ok"))
 			if r.Expect == "missed" {
@@ -195,7 +220,7 @@ func (v *matrixFlags) runCatalog(ctx context.Context, w *world, args []string, c
 	if !v.deterministic {
 		m.Elapsed = time.Since(started).Seconds()
 	}
-	if err := v.print(w, m, m); err != nil {
+	if err := v.print(w, m, m, fmt.Sprintf("%d expectations, %d missed", len(m.Entries), m.Missed)); err != nil {
 		return err
 	}
 	switch {

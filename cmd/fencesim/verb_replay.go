@@ -100,6 +100,12 @@ func (v *replayFlags) run(c *cobra.Command, w *world, args []string) error {
 		}
 		t = &sim.Trace{Strategy: v.strategy, Seed: uint64(v.seed), Rank: v.rank}
 		if f.Changed("steps") {
+			switch {
+			case f.Changed("strategy"):
+				return usage("replay: --strategy %s beside --steps, which say the whole run", v.strategy)
+			case f.Changed("seed") && v.scenario.kind != "random":
+				return usage("replay: --seed %d beside --steps, which say the whole run", v.seed)
+			}
 			t.Strategy = "steps"
 		}
 	}
@@ -154,8 +160,7 @@ func (v *replayFlags) open(w *world, args []string) (*model.Scenario, *sim.Trace
 		sc, err := v.scenario.open(w, "replay", args, v.seed)
 		return sc, nil, err
 	}
-	const most = 512 << 20 // a trace may be longer than a scenario
-	file, src, err := w.read(args[0], most)
+	file, src, err := w.read(args[0], maxTrace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,6 +170,9 @@ func (v *replayFlags) open(w *world, args []string) (*model.Scenario, *sim.Trace
 	}
 	switch {
 	case t == nil:
+		if err := mistaken(file, src, "a trace, a result of explore, or a scenario"); err != nil {
+			return nil, nil, err
+		}
 	case v.on != "":
 		if file, src, err = w.read(v.on, model.MaxFileBytes); err != nil {
 			return nil, nil, err

@@ -31,9 +31,11 @@ type deviceFlags struct {
 	kernel   time.Duration
 	follow   bool
 	selftest bool
+	set      *pflag.FlagSet
 }
 
 func (d *deviceFlags) add(f *pflag.FlagSet) {
+	d.set = f
 	f.IntVar(&d.repeat, "repeat", 0, "on a device: run it `N` times (default 1; --selftest: 20 of each scenario)")
 	f.StringVar(&d.impose, "impose", "", "on a device: impose the machine `NAME|FILE` instead of the scenario's")
 	f.DurationVar(&d.patience, "patience", 2*time.Second, "on a device: after `TIME` without progress a run hangs and is released")
@@ -52,8 +54,8 @@ func (d *deviceFlags) config() (hwreplay.Config, error) {
 		return hwreplay.Config{}, usage("replay: --patience %v: want 10ms to 10s", d.patience)
 	case d.kernel < 0 || d.kernel > time.Second:
 		return hwreplay.Config{}, usage("replay: --kernel %v: want 0 to 1s", d.kernel)
-	case d.repeat < 0:
-		return hwreplay.Config{}, usage("replay: --repeat %d: want a number of runs", d.repeat)
+	case d.repeat < 0 || d.repeat == 0 && d.set.Changed("repeat"):
+		return hwreplay.Config{}, usage("replay: --repeat %d: want 1 run or more", d.repeat)
 	}
 	return hwreplay.Config{Patience: d.patience, Kernel: d.kernel}, nil
 }
@@ -105,8 +107,11 @@ func (v *replayFlags) perform(ctx context.Context, w *world, q *hwreplay.Request
 		}
 		q.Impose = &hwreplay.Machine{Machine: m}
 	}
+	if _, _, err := q.Plan(); err != nil { // before the device: the fault is in the input
+		return usage("replay: %w", err)
+	}
 	r, err := hwreplay.Perform(ctx, &hwreplay.Task{Backend: v.backend, Replay: q}, nil)
-	if err != nil {
+	if err != nil && (ctx.Err() == nil || r == nil || r.Replay == nil) {
 		return deviceError("replay", err)
 	}
 	res := r.Replay
@@ -136,8 +141,12 @@ func deviceStatus(r *hwreplay.Result) status {
 	switch {
 	case !r.Released || !r.Usable:
 		return statusBackend
+	case r.Verdict == hwreplay.VerdictInterrupted:
+		return statusOpen
 	case r.Verdict != hwreplay.VerdictFinished || r.Model == hwreplay.Outside:
 		return statusFound
+	case r.Interrupted:
+		return statusOpen
 	}
 	return statusOK
 }
@@ -185,11 +194,14 @@ func (w *world) selftest(ctx context.Context, backend string, d *deviceFlags, o 
 	return nil
 }
 
-// deviceError is status 4 for what a device cannot do or did wrong.
+// deviceError is status 4 for what a device cannot do or did wrong, and 3 for an interrupt.
 func deviceError(verb string, err error) error {
 	var at *model.Error
 	if err == nil || errors.As(err, &at) {
 		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return &exitError{statusOpen, fmt.Errorf("%s: interrupted", verb)}
 	}
 	return &exitError{statusBackend, fmt.Errorf("%s: %w", verb, err)}
 }

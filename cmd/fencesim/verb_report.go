@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -54,8 +53,7 @@ func (v *reportFlags) run(ctx context.Context, w *world, arg string) error {
 // openInput reads a result, a trace or a scenario. A scenario is explored if its run is
 // needed.
 func (w *world) openInput(ctx context.Context, verb, arg string, run bool) (report.Input, error) {
-	const most = math.MaxInt32 // a trace may be longer than a scenario
-	file, src, err := w.read(arg, most)
+	file, src, err := w.read(arg, maxTrace)
 	if err != nil {
 		return report.Input{}, err
 	}
@@ -76,6 +74,11 @@ func (w *world) openInput(ctx context.Context, verb, arg string, run bool) (repo
 	name := file
 	if trace != nil || result != nil {
 		name += " (its scenario)"
+	}
+	if trace == nil && result == nil {
+		if err := mistaken(file, src, "what explore --json or --out wrote, or a scenario"); err != nil {
+			return report.Input{}, err
+		}
 	}
 	sc, err := parseScenario(name, scenario)
 	if err != nil {
@@ -111,8 +114,9 @@ func readRun(file string, src []byte) (*check.Result, *sim.Trace, error) {
 		return nil, trace, nil
 	}
 	if err := json.Unmarshal(src, &r); err != nil {
-		return nil, nil, usage("%s: not a result: %w", file, err)
+		return nil, nil, misread(file, src, "a result", err)
 	}
+	report.Printable(&r)
 	if trace == nil {
 		return &r, nil, nil
 	}
@@ -132,6 +136,9 @@ func isResult(src []byte) bool {
 
 // save writes a file, or standard output for "-".
 func (w *world) save(verb, name string, content []byte) error {
+	if name == "" {
+		return usage("%s: --output: want a file, or - for standard output", verb)
+	}
 	if name == "-" {
 		_, err := w.stdout.Write(content)
 		return err

@@ -38,6 +38,9 @@ in name, comments or form only.`,
 }
 
 func (v *showFlags) run(c *cobra.Command, w *world, args []string) error {
+	if w.atOnce != nil {
+		w.atOnce()
+	}
 	o, err := v.output.options(w)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func (v *showFlags) run(c *cobra.Command, w *world, args []string) error {
 }
 
 func (v *showFlags) machine(c *cobra.Command, w *world, preset model.Preset, o report.Options) error {
-	for _, name := range []string{"discipline", "machine", "ranks", "generate"} {
+	for _, name := range []string{"discipline", "machine", "ranks", "generate", "seed"} {
 		if c.Flags().Changed(name) {
 			return usage("show: --%s goes with a scenario, and %s is a machine", name, preset.Name)
 		}

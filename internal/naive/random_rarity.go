@@ -16,7 +16,7 @@ func (d *drawing) rarity(m *model.Machine) {
 	case 0: // a wait for one value exactly
 		d.replace("wait ", func(s string) string {
 			w := strings.Fields(s)
-			return fmt.Sprintf("wait %s == %s", w[1], w[2])
+			return fmt.Sprintf("wait %s == %s", w[1], w[len(w)-1])
 		})
 	case 1, 2:
 		d.replace("update ", func(s string) string { return "add " + strings.Fields(s)[1] + " 1" })
@@ -89,7 +89,8 @@ func (d *drawing) rarity(m *model.Machine) {
 			if len(w) != 3 {
 				return s
 			}
-			return fmt.Sprintf("%s %s@%s %s", w[0], w[1], d.pick("next", "prev", "0"), w[2])
+			name, _, _ := strings.Cut(w[1], "@")
+			return fmt.Sprintf("%s %s@%s %s", w[0], name, d.pick("next", "prev", "0"), w[len(w)-1])
 		})
 	case 23:
 		d.handlers[[2]int{q, 0}] = []string{d.pick(fmt.Sprintf("update %s 1", f), "signal E 1", "kernel z", "notify "+g, "wait "+g+" 1")}

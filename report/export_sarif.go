@@ -2,71 +2,14 @@ package report
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/fencesim/fencesim/check"
 )
-
-// JUnit writes the properties of a result as the test cases of one suite: a violated one
-// fails, an unknown one is skipped.
-func JUnit(w io.Writer, in Input) error {
-	r := in.Result
-	if r == nil {
-		return errNoResult
-	}
-	type message struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-	type testcase struct {
-		Class   string   `xml:"classname,attr"`
-		Name    string   `xml:"name,attr"`
-		Time    string   `xml:"time,attr"`
-		Failure *message `xml:"failure"`
-		Skipped *message `xml:"skipped"`
-	}
-	type suite struct {
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Skipped  int        `xml:"skipped,attr"`
-		Time     string     `xml:"time,attr"`
-		Cases    []testcase `xml:"testcase"`
-	}
-	s := suite{Name: r.Scenario + " (" + in.subject() + ")", Time: fmt.Sprintf("%.3f", r.Elapsed)}
-	for _, p := range check.Properties {
-		c := testcase{Class: "fencesim." + r.Scenario, Name: p, Time: "0.000"}
-		switch r.Properties[p] {
-		case check.Violated:
-			s.Failures++
-			text, where := found(r, p)
-			c.Failure = &message{text, strings.TrimSpace(where + "\n" + replayLine(r))}
-		case check.Unknown:
-			s.Skipped++
-			why := "not known"
-			if r.Bound != "" {
-				why += ": " + r.Bound
-			}
-			c.Skipped = &message{Message: why}
-		}
-		s.Cases = append(s.Cases, c)
-	}
-	s.Tests = len(s.Cases)
-	b, err := xml.MarshalIndent(struct {
-		XMLName xml.Name `xml:"testsuites"`
-		Suites  []suite  `xml:"testsuite"`
-	}{Suites: []suite{s}}, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, b)
-	return err
-}
 
 func replayLine(r *check.Result) string {
 	if r.Replay == "" {
@@ -109,7 +52,7 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 
 // SARIF writes what a result found in the Static Analysis Results Interchange Format,
 // version 2.1.0: an error for each violated property, a note for each piece of advice, all
-// at the scenario's file.
+// at the scenario's file. What the scenario expects is marked as suppressed.
 func SARIF(w io.Writer, in Input) error {
 	r := in.Result
 	if r == nil {
@@ -130,16 +73,19 @@ func SARIF(w io.Writer, in Input) error {
 	}
 	uri := filepath.ToSlash(in.File)
 	if uri == "" || uri == "-" {
-		uri = r.Scenario + ".yaml"
+		uri = title(r.Scenario) + ".yaml"
 	}
-	place := []m{{"physicalLocation": m{"artifactLocation": m{"uri": strings.ReplaceAll(uri, " ", "%20")}, "region": m{"startLine": 1}},
-		"logicalLocations": []m{{"name": r.Scenario, "kind": "module"}}}}
+	place := []m{{"physicalLocation": m{"artifactLocation": m{"uri": (&url.URL{Path: uri}).EscapedPath()}, "region": m{"startLine": 1}},
+		"logicalLocations": []m{{"name": title(r.Scenario), "kind": "module"}}}}
 	results := []m{}
 	add := func(i int, level, text string, properties m) {
 		x := m{"ruleId": rules[i]["id"], "ruleIndex": i, "level": level, "message": m{"text": text}, "locations": place,
 			"partialFingerprints": m{"scenario/v1": in.Scenario.Digest() + "/" + r.Machine.Name() + "/" + fmt.Sprint(rules[i]["id"])}}
 		if properties != nil {
 			x["properties"] = properties
+		}
+		if level == "error" && r.Expect == "met" {
+			x["suppressions"] = []m{{"kind": "inSource", "justification": "the scenario expects it"}}
 		}
 		results = append(results, x)
 	}

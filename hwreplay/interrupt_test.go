@@ -1,0 +1,46 @@
+package hwreplay
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// An interrupted replay keeps what is known: the runs that have ended or, if none has, how
+// far the one under way had come.
+func TestReplayInterrupted(t *testing.T) {
+	ends := &Request{Scenario: "fencesim: 1\nname: ends\nschedule: {queues: [{name: gpu, buffers: [[update G 1]]}], streams: [{name: cpu, tasks: [wait G 1]}]}\n",
+		Repeat: 1 << 30, Config: Config{Patience: 10 * time.Second}}
+	for _, c := range []struct {
+		name, verdict string
+		q             *Request
+		runs          bool
+	}{{"between runs", VerdictFinished, ends, true}, {"in the first run", VerdictInterrupted, never(10 * time.Second), false}} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			r, err := Perform(ctx, &Task{Backend: "host", Replay: c.q}, nil)
+			if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Replay == nil {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			res := r.Replay
+			if res.Verdict != c.verdict || !res.Interrupted || !res.Released || !res.Usable || (res.Runs > 0) != c.runs || len(res.Fences) == 0 || len(res.Recording) == 0 {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
+// An interrupted conform keeps the tests that it made and recommends no machine.
+func TestConformInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	r, err := Perform(ctx, &Task{Backend: "host", Conform: &ConformRequest{Runs: 1 << 30, Config: Config{Patience: 100 * time.Millisecond}}}, nil)
+	if err == nil || r == nil || r.Conform == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if c := r.Conform; !c.Interrupted || c.Runs == 0 || len(c.Machines) == 0 || c.Machine != nil {
+		t.Errorf("%+v", c)
+	}
+}
