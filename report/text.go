@@ -354,12 +354,16 @@ func (p *printer) assumed(r *check.Result) {
 	p.section("assumed")
 	name := r.Machine.Name()
 	if preset, ok := model.PresetNamed(name); ok {
-		p.row("  "+name, labelWidth, preset.About)
+		p.row("  "+name, max(labelWidth, len(name)+4), preset.About)
 		return
+	}
+	width := labelWidth
+	for _, c := range changed(r.Machine) {
+		width = max(width, len(c.Name)+4)
 	}
 	for _, c := range changed(r.Machine) {
 		value := c.Value(&r.Machine)
-		p.row("  "+c.Name, labelWidth, value+" ("+c.Doc+")")
+		p.row("  "+c.Name, width, value+" ("+c.Doc+")")
 	}
 	p.row("", 2, "every other parameter has its default")
 }
