@@ -361,7 +361,7 @@ func certifyData(p *model.Schedule, m model.Machine) string {
 		written[s] = place{0, 0}
 		coherent[s] = place{0, 0}
 	}
-	updates := map[model.Sym][][]int32{} // by fence: the clock behind its k-th update
+	updates := map[model.Sym][]int32{} // by fence: the clocks behind its updates, n entries each
 	why := ""
 	visit := func(agent int32, gpu bool, c *model.Command) {
 		clock := clocks[agent]
@@ -369,17 +369,17 @@ func certifyData(p *model.Schedule, m model.Machine) string {
 		switch c.Op {
 		case model.OpWait, model.OpAwait:
 			us := updates[c.Name]
-			k := min(int(c.Value), len(us)) // no more are encoded yet
+			k := min(int(c.Value), len(us)/n) // no more are encoded yet
 			if c.Late {
-				k = len(us)
+				k = len(us) / n
 			}
 			if k > 0 {
-				for i, v := range us[k-1] {
+				for i, v := range us[(k-1)*n : k*n] {
 					clock[i] = max(clock[i], v)
 				}
 			}
 		case model.OpUpdate, model.OpSignal:
-			updates[c.Name] = append(updates[c.Name], append([]int32(nil), clock...))
+			updates[c.Name] = append(updates[c.Name], clock...)
 		case model.OpCoherent:
 			coherent[c.Name] = place{agent, clock[agent]}
 		}

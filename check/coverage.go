@@ -58,7 +58,7 @@ func (c *covering) coverage(f *fragment) *Coverage {
 		gpu := c.y.AgentKindOf(int32(a)) == sim.Queue
 		for i := range f.commands[a] {
 			at := place{int32(a), int32(i)}
-			switch f.commands[a][i].Op {
+			switch f.commands[a][i].Op() {
 			case model.OpWait, model.OpPark, model.OpAwait:
 				out.Waits++
 				if c.blocked[at] {
@@ -87,13 +87,9 @@ func (c *covering) text(p place) string {
 }
 
 // advice turns what linear-time rules hint at into the result's list.
-func advice(sc *model.Scenario) []Advice {
+func advice(sc *model.Scenario, programs []*model.Schedule) []Advice {
 	out := []Advice{}
-	l, err := NewLint(sc)
-	if err != nil {
-		return out
-	}
-	for _, f := range l.Findings {
+	for _, f := range lint(sc, programs).Findings {
 		if f.Level == "advice" {
 			out = append(out, Advice{f.Rule, f.Where, f.Needs})
 		}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencesim/fencesim/model"
@@ -38,8 +36,8 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 	if ctx.Err() == nil {
 		res.Expect = expectation(ctx, sc, cfg, res)
 	}
-	if !cfg.NoAdvice && e.operations() < maxAdvised {
-		res.Advice = advice(sc)
+	if !cfg.NoAdvice && e.advised() < maxAdvised && ctx.Err() == nil {
+		res.Advice = advice(sc, e.programs)
 	}
 	if !cfg.NoShrink && (res.Verdict == Hang || res.Verdict == Violation) && ctx.Err() == nil {
 		e.programs, e.units = nil, nil // large ones go before smaller ones come
@@ -49,8 +47,30 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 	return res, nil
 }
 
-// maxAdvised bounds the operations of a scenario that is also looked at for advice.
+// maxAdvised bounds the commands that are also looked at for advice.
 const maxAdvised = 100_000
+
+// advised counts the commands and tasks that advice looks at: of every rank, or of each
+// schedule once where that does.
+func (e *exploration) advised() int {
+	n := 0
+	var done []*model.Schedule
+	for _, p := range e.programs {
+		if e.apart == "" || p.FromGraph {
+			if slices.Contains(done, p) {
+				continue
+			}
+			done = append(done, p)
+		}
+		for i := range p.Queues {
+			n += len(p.Queues[i].Commands)
+		}
+		for i := range p.Streams {
+			n += len(p.Streams[i].Tasks)
+		}
+	}
+	return n
+}
 
 // operations counts the commands of queues over the distinct schedules.
 func (e *exploration) operations() int {
@@ -85,6 +105,7 @@ type unit struct {
 	programs   []*model.Schedule
 	widened    uint // how often the window was doubled
 	overflowed bool // a run lacked room
+	apart      bool // of all ranks: each was decided alone
 	sys        *sim.System
 	frag       *fragment
 	found      *found
@@ -151,21 +172,27 @@ func source(sc *model.Scenario) *model.Scenario {
 // decide decides every unit.
 func (e *exploration) decide() error {
 	for _, u := range e.units {
-		for {
-			if err := e.decideUnit(u); err != nil {
-				return err
-			}
-			if u.found.bound != overflowBound {
-				break
-			}
-			// Once more with more room.
-			*u = unit{rank: u.rank, programs: u.programs, widened: u.widened + 4}
-			if u.rank >= 0 && len(e.programs) > 1 {
-				u.reduced = []string{"ranks"}
-			}
+		if err := e.decideRoomy(u); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// decideRoomy decides a unit, again with more room while a run lacks it.
+func (e *exploration) decideRoomy(u *unit) error {
+	for {
+		if err := e.decideUnit(u); err != nil {
+			return err
+		}
+		if u.found.bound != overflowBound {
+			return nil
+		}
+		*u = unit{rank: u.rank, programs: u.programs, widened: u.widened + 4}
+		if u.rank >= 0 && len(e.programs) > 1 {
+			u.reduced = []string{"ranks"}
+		}
+	}
 }
 
 func (e *exploration) decideUnit(u *unit) error {
@@ -215,6 +242,9 @@ func (e *exploration) auto(u *unit) error {
 	e.compile(u)
 	if why := u.frag.oneRun(); why != "" {
 		u.reason = "not one-run: " + why
+		if held, err := e.eachAlone(u); err != nil || held {
+			return err
+		}
 		e.exhaust(u)
 		e.sampleOn(u)
 		return nil
@@ -226,20 +256,24 @@ func (e *exploration) auto(u *unit) error {
 // lazy decides a unit of the persistent fragment by one run, and searches only for what
 // that run does not decide.
 func (e *exploration) lazy(u *unit) {
-	r := runLazily(e.ctx, u.frag)
 	y := u.sys
+	r := runLazily(e.ctx, y)
 	u.found = newFound()
-	u.found.runs, u.found.transitions = 1, int64(len(r.steps))
+	u.found.runs, u.found.transitions = 1, int64(len(r.moves))
 	u.found.states = u.found.transitions + 1
-	if e.ctx.Err() != nil {
+	if !r.done {
 		u.found.bound = boundOf(e.ctx)
 		return
 	}
-	hang := !y.Final(r.s)
+	hang := !y.Final(r.State())
 	if hang && e.cfg.All && u.frag.delays() {
 		u.reason = "all stuck states are asked for and stores may arrive early"
 		e.exhaust(u)
 		return
+	}
+	var steps []sim.Transition // the run, if there is something to show
+	if hang || r.violated != 0 {
+		steps = r.steps(y, len(r.moves))
 	}
 	u.reason = "every fence has one writer with non-decreasing values or takes the maximum, nothing is limited or killed: all runs end alike"
 	for _, p := range Properties {
@@ -248,9 +282,9 @@ func (e *exploration) lazy(u *unit) {
 	if hang {
 		u.know("hang", Violated, OneRun)
 		u.found.stuckStates = 1
-		u.found.stuck[stuckCounters(y, r.s)] = path{steps: r.steps}
+		u.found.stuck[stuckCounters(y, r.State())] = path{steps: steps}
 		u.know("orphan", Holds, OneRun)
-		if y.Orphan(r.s) {
+		if y.Orphan(r.State()) {
 			u.know("orphan", Violated, OneRun)
 		} else if u.frag.delays() {
 			u.know("orphan", Unknown, NoProof)
@@ -265,7 +299,7 @@ func (e *exploration) lazy(u *unit) {
 		u.know(w, Violated, OneRun)
 	}
 	for b, n := range r.first {
-		u.found.violated[b.Words()[0]] = path{steps: r.steps[:n]}
+		u.found.violated[b.Words()[0]] = path{steps: steps[:n]}
 	}
 	if u.frag.reads == "" {
 		return
@@ -352,184 +386,4 @@ func (u *unit) read(proof Proof) {
 	for p := range f.violated {
 		u.know(p, Violated, proof)
 	}
-}
-
-// result puts the units together.
-func (e *exploration) result() *Result {
-	sc := e.sc
-	res := &Result{Version: model.FormatVersion, Scenario: sc.Name, Ranks: sc.NumRanks(), Machine: e.machine, Seed: e.cfg.Seed,
-		Properties: map[string]Status{}, Proofs: map[string]Proof{}, Stuck: []Stuck{}, Advice: []Advice{}, Reductions: []string{}, Source: e.source}
-	if !sc.Explicit() {
-		res.Discipline = sc.Effective().String()
-	}
-	var reasons []string
-	for _, u := range e.units {
-		res.States += u.found.states
-		res.Transitions += u.found.transitions
-		res.Runs += u.found.runs
-		res.StuckStates += u.found.stuckStates
-		res.Collision += u.found.collision
-		if u.found.bound != "" && res.Bound == "" {
-			res.Bound = u.found.bound
-		}
-		if u.slack != nil && (res.Slack == nil || *u.slack < *res.Slack) {
-			res.Slack = u.slack
-		}
-		if u.covered != nil && res.Coverage == nil {
-			res.Coverage, res.Miss = u.covered, u.miss
-		}
-		if u.reason != "" && !slices.Contains(reasons, u.reason) {
-			reasons = append(reasons, u.reason)
-		}
-		for _, r := range u.reduced {
-			if !slices.Contains(res.Reductions, r) {
-				res.Reductions = append(res.Reductions, r)
-			}
-		}
-	}
-	if len(e.programs) > 1 {
-		if e.units[0].rank >= 0 {
-			reasons = append(reasons, "ranks meet only in one sequence of collectives on one CPU stream: each is decided alone")
-		} else if e.apart != "" {
-			reasons = append(reasons, "ranks are decided together: "+e.apart)
-		}
-	}
-	res.Reason = strings.Join(reasons, "; ")
-	e.properties(res)
-	e.counterexamples(res)
-	res.Verdict, res.Proof = verdict(res)
-	return res
-}
-
-// properties joins what is known of each: violated in some unit, or holding in all.
-func (e *exploration) properties(res *Result) {
-	for _, p := range Properties {
-		status, proof := Holds, OneRun
-		for _, u := range e.units {
-			switch u.status[p] {
-			case Violated:
-				if status != Violated {
-					status, proof = Violated, u.proofs[p]
-				}
-			case Unknown:
-				if status == Holds {
-					status, proof = Unknown, NoProof
-				}
-			case Holds:
-				if status == Holds {
-					proof = weaker(proof, u.proofs[p])
-				}
-			}
-		}
-		res.Properties[p] = status
-		if status != Unknown {
-			res.Proofs[p] = proof
-		}
-	}
-}
-
-// weaker is the weaker of two proofs that a property holds; where one run and a
-// certificate both have a part, the certificate is named.
-func weaker(a, b Proof) Proof { return min(a, b) }
-
-func verdict(res *Result) (Verdict, Proof) {
-	if res.Properties["hang"] == Violated {
-		return Hang, res.Proofs["hang"]
-	}
-	v, proof := OK, OneRun
-	for _, p := range Properties {
-		switch res.Properties[p] {
-		case Violated:
-			if v != Violation {
-				v, proof = Violation, res.Proofs[p]
-			}
-		case Unknown:
-			if v == OK {
-				v, proof = Inconclusive, NoProof
-			}
-		case Holds:
-			if v == OK {
-				proof = weaker(proof, res.Proofs[p])
-			}
-		}
-	}
-	return v, proof
-}
-
-// counterexamples fills Stuck and Violations, each with its run replayed step by step.
-func (e *exploration) counterexamples(res *Result) {
-	for _, u := range e.units {
-		rank := u.rank
-		if len(e.programs) == 1 {
-			rank = -1
-		}
-		for c, p := range u.found.stuck {
-			if slices.ContainsFunc(res.Stuck, func(s Stuck) bool { return s.Counters == c }) {
-				continue
-			}
-			e.build(u)
-			res.Stuck = append(res.Stuck, Stuck{Counters: c, Possible: p.possible, Steps: len(p.steps), path: p, unit: u, alone: rank})
-		}
-		for _, prop := range Properties {
-			p, ok := u.found.violated[prop]
-			if !ok || slices.ContainsFunc(res.Violations, func(f Found) bool { return f.Property == prop }) {
-				continue
-			}
-			e.build(u)
-			f := Found{Property: prop, Steps: len(p.steps), path: p, unit: u, alone: rank}
-			if n := len(p.steps); n > 0 {
-				f.Where = u.sys.Agent(p.steps[n-1]) + ": " + u.sys.Describe(p.steps[n-1])
-			}
-			res.Violations = append(res.Violations, f)
-		}
-	}
-	slices.SortFunc(res.Stuck, func(a, b Stuck) int {
-		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Counters.Scheduled, b.Counters.Scheduled),
-			cmp.Compare(a.Counters.GPU, b.Counters.GPU), cmp.Compare(a.Counters.CPU, b.Counters.CPU))
-	})
-	for i := range res.Stuck {
-		e.describe(&res.Stuck[i])
-	}
-	if len(res.Stuck) > 0 {
-		s := &res.Stuck[0]
-		s.Trace = e.trace(s.unit, s.alone, s.path)
-	} else if len(res.Violations) > 0 {
-		f := &res.Violations[0]
-		f.Trace = e.trace(f.unit, f.alone, f.path)
-	}
-}
-
-// maxTrace bounds steps times agents of a run that is turned into a trace, and maxSteps
-// the steps: a file of more is of no use to a person.
-const (
-	maxTrace = 1 << 28
-	maxSteps = 200_000
-)
-
-// trace is a run as a file.
-func (e *exploration) trace(u *unit, alone int, p path) *sim.Trace {
-	if len(p.steps) > maxSteps || int64(len(p.steps))*int64(u.sys.NumAgents()) > maxTrace {
-		return nil
-	}
-	return sim.NewTrace(u.sys, e.source, e.strategy(), e.cfg.Seed, alone, choices(u.sys, p.steps))
-}
-
-func (e *exploration) strategy() string {
-	if e.cfg.Strategy == "" {
-		return "auto"
-	}
-	return e.cfg.Strategy
-}
-
-// describe replays a stuck entry's run and says what is stuck and why.
-func (e *exploration) describe(s *Stuck) {
-	y := s.unit.sys
-	st := y.Initial()
-	for _, t := range s.path.steps {
-		y.Apply(st, t)
-	}
-	for r := range y.Ranks() {
-		s.Ranks = append(s.Ranks, StuckRank{Rank: r, Fences: y.FenceStates(st, r), Blocked: y.Blocked(st, r)})
-	}
-	s.Cause, s.Cycle, s.kind = explain(y, st, stuckRank(y, st))
 }

@@ -13,8 +13,7 @@ import (
 // one applies, else by the evaluator's own search, else by running and searching.
 func (e *exploration) autoGraph(u *unit) error {
 	if len(u.programs) > 1 {
-		u.reason = "ranks together"
-		return e.hunt(u)
+		return e.autoTogether(u)
 	}
 	p := u.programs[0]
 	u.found = newFound()

@@ -84,6 +84,9 @@ func (e *exploration) sampleRun(u *unit, by sampler) int {
 	var buf []sim.Transition
 	var p path
 	for {
+		if len(p.steps)&0xff == 0xff && e.ctx.Err() != nil {
+			return len(p.steps)
+		}
 		if y.Overflow(s) { // what comes may be wrong: the run counts for nothing
 			u.overflowed = true
 			return len(p.steps)

@@ -55,6 +55,8 @@ type search struct {
 	wide      bool           // breadth first: violations go to bad
 	bad       sim.Violations // breadth first: what the step violated
 	memory    int64
+	work      int  // agents looked at since the last look at the context
+	cut       bool // the context is done
 	started   time.Time
 }
 
@@ -144,7 +146,7 @@ func (f *fragment) symmetric() bool {
 	}
 	for a := range f.commands {
 		for i := range f.commands[a] {
-			if c := &f.commands[a][i]; c.Op == model.OpSend || c.Op == model.OpRecv || y.Remote(int32(a), int32(i)) {
+			if op := f.commands[a][i].Op(); op == model.OpSend || op == model.OpRecv || y.Remote(int32(a), int32(i)) {
 				return false
 			}
 		}
@@ -172,7 +174,7 @@ func (s *search) normalise(st sim.State, t *sim.Transition) {
 		}
 		return
 	}
-	for {
+	for !s.late() {
 		s.buf = s.y.Enabled(st, s.buf[:0])
 		at := s.pick(st, s.buf)
 		if at < 0 {
@@ -181,6 +183,17 @@ func (s *search) normalise(st sim.State, t *sim.Transition) {
 		}
 		s.apply(st, s.buf[at])
 	}
+}
+
+// late reports whether the context is done. It looks now and then, after so much work as
+// takes a millisecond or so. A state may then be left on the way to a normal one: the search
+// ends, and it is no proof.
+func (s *search) late() bool {
+	if s.work += s.y.NumAgents(); s.work >= 1<<14 {
+		s.work = 0
+		s.cut = s.cut || s.ctx.Err() != nil
+	}
+	return s.cut
 }
 
 // mergeRank takes the silent transitions of one rank.
@@ -238,7 +251,7 @@ func (s *search) run(all bool) {
 		if len(s.out.stuck) > 0 && !all || s.out.bound == overflowBound {
 			return
 		}
-		if s.out.states&0x3ff == 0 && s.stop() {
+		if (s.cut || s.out.states&0x3ff == 0) && s.stop() {
 			return
 		}
 	}

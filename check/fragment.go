@@ -35,10 +35,13 @@ type fragment struct {
 	spun      bool // unsatisfied GPU waits can end by themselves
 	exits     []bool
 	ignore    bool
-	commands  [][]sim.CommandInfo
-	gpuWaits  []bool // by fence
-	gpuAwaits []bool // by event
-	order     *order
+	commands  [][]sim.Command // by agent; of a main thread empty unless some step is a command
+	gpuWaits  []bool          // by fence
+	gpuAwaits []bool          // by event
+	remote    bool            // some command names a fence of another rank
+	allocs    bool            // some command takes memory
+	fails     bool            // some command of a queue fails
+	from      *[2][]sources   // stores by fence and signals by event, once an order asks
 }
 
 // analyse examines a system.
@@ -55,71 +58,71 @@ func analyse(y *sim.System) *fragment {
 		gpuWaits: make([]bool, y.NumFences()), gpuAwaits: make([]bool, y.NumEvents()),
 	}
 	for a := range y.NumAgents() {
-		f.commands = append(f.commands, y.Commands(int32(a)))
+		f.commands = append(f.commands, y.Table(int32(a)))
 	}
 	f.objects()
-	f.order = newOrder(f)
-	f.arrays()
+	f.data()
 	return f
-}
-
-// writer is one command that stores to a fence.
-type writer struct {
-	agent, cmd int32
-	info       *sim.CommandInfo
-	gpu        bool
 }
 
 // objects examines fences, events, groups and pairs.
 func (f *fragment) objects() {
 	y := f.y
-	writers := make([][]writer, y.NumFences())
+	writers := make([]writers, y.NumFences())
+	for i := range writers {
+		writers[i].start(uint64(y.FenceInitial(int32(i))))
+	}
 	members := make([][]int32, y.NumGroups())
 	sends, recvs := map[[2]int32][]int32{}, map[[2]int32][]int32{}
 	for a := range f.commands {
 		agent, rank := int32(a), y.RankOf(int32(a))
 		gpu := y.AgentKindOf(agent) == sim.Queue
 		if y.AgentKindOf(agent) == sim.MainThread {
-			for _, st := range y.Programs[rank].Steps() {
+			for _, st := range y.MainSteps(rank) {
 				f.exits[rank] = f.exits[rank] || st.Kind == model.StepExit
 			}
 		}
 		for i := range f.commands[a] {
 			c := &f.commands[a][i]
-			switch c.Op {
+			switch c.Op() {
 			case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
-				writers[c.Object] = append(writers[c.Object], writer{agent, int32(i), c, gpu})
+				f.writes(&writers[c.Object()], agent, int32(i), gpu)
+				f.remote = f.remote || y.FenceRank(c.Object()) != rank
 			case model.OpFree:
-				f.gpuView[c.Object], f.cpuView[c.Object] = "is freed", "is freed"
+				f.gpuView[c.Object()], f.cpuView[c.Object()] = "is freed", "is freed"
 			case model.OpPark, model.OpNotify:
-				f.gpuView[c.Object], f.cpuView[c.Object] = "is parked on", "is parked on"
+				f.gpuView[c.Object()], f.cpuView[c.Object()] = "is parked on", "is parked on"
 			case model.OpWait:
-				if c.Equal {
-					*f.view(c.Object, gpu) = "has a wait for an exact value"
+				if c.Equal() {
+					*f.view(c.Object(), gpu) = "has a wait for an exact value"
 				}
-				if c.Late {
-					f.late[c.Object] = true
+				if c.Late() {
+					f.late[c.Object()] = true
 				}
-				f.gpuWaits[c.Object] = f.gpuWaits[c.Object] || gpu
+				f.gpuWaits[c.Object()] = f.gpuWaits[c.Object()] || gpu
+				f.remote = f.remote || y.FenceRank(c.Object()) != rank
 			case model.OpAwait:
-				f.gpuAwaits[c.Object] = f.gpuAwaits[c.Object] || gpu
+				f.gpuAwaits[c.Object()] = f.gpuAwaits[c.Object()] || gpu
 			case model.OpCollective:
-				if l := members[c.Object]; len(l) == 0 || l[len(l)-1] != agent {
-					members[c.Object] = append(l, agent)
+				if l := members[c.Object()]; len(l) == 0 || l[len(l)-1] != agent {
+					members[c.Object()] = append(l, agent)
 				}
 			case model.OpSend:
-				k := [2]int32{rank, c.Peer}
+				k := [2]int32{rank, c.Peer()}
 				if !slices.Contains(sends[k], agent) {
 					sends[k] = append(sends[k], agent)
 				}
 			case model.OpRecv:
-				k := [2]int32{c.Peer, rank}
+				k := [2]int32{c.Peer(), rank}
 				if !slices.Contains(recvs[k], agent) {
 					recvs[k] = append(recvs[k], agent)
 				}
 			case model.OpFail:
 				// It drops what runs beside it.
 				f.killed = f.killed || gpu && f.m.Dispatch == model.Concurrent
+				f.fails = f.fails || gpu
+			case model.OpAlloc:
+				f.allocs = true
 			case model.OpIdle:
 				f.idle[rank] = true
 			case model.OpDie:
@@ -128,10 +131,10 @@ func (f *fragment) objects() {
 		}
 	}
 	for i := range f.gpuView {
-		f.stores = append(f.stores, f.tame(int32(i), writers[i], true))
+		f.stores = append(f.stores, f.tame(&writers[i], true))
 		for _, gpu := range []bool{true, false} {
 			if v := f.view(int32(i), gpu); *v == "" {
-				*v = f.tame(int32(i), writers[i], gpu)
+				*v = f.tame(&writers[i], gpu)
 			}
 		}
 	}
@@ -166,98 +169,6 @@ func (f *fragment) fence(i int32) string {
 		return f.gpuView[i]
 	}
 	return f.cpuView[i]
-}
-
-// tame says why stores of a fence may not commute or one of its views may fall: "" when it
-// has one writer with non-decreasing values whose stores arrive in order, or all its
-// stores take the maximum, or all add.
-func (f *fragment) tame(fence int32, ws []writer, view bool) string {
-	if len(ws) == 0 {
-		return ""
-	}
-	allMax, allAdd := true, true
-	for _, w := range ws {
-		allMax = allMax && w.gpu && w.info.Store == model.StoreMax && (w.info.Op == model.OpUpdate || w.info.Op == model.OpRelease)
-		allAdd = allAdd && w.info.Op == model.OpAdd
-	}
-	unordered := f.m.GPUToCPU.Mode == model.VisUnordered
-	delayed := f.m.GPUToCPU.Mode == model.VisLag || f.m.GPUToCPU.Mode == model.VisUnreliable
-	sum := uint64(f.y.FenceInitial(fence))
-	for _, w := range ws {
-		sum += uint64(w.info.Value)
-	}
-	gpu, cpu := 0, 0
-	for _, w := range ws {
-		if w.gpu {
-			gpu++
-		} else {
-			cpu++
-		}
-	}
-	same := true
-	for _, w := range ws {
-		same = same && w.agent == ws[0].agent
-	}
-	switch {
-	case allMax && (!delayed || same && !f.beside(ws)):
-		return ""
-	case allAdd && sum <= model.Released && (same && !f.beside(ws) || !delayed && f.m.CPUToGPU.Mode == model.VisImmediate):
-		return ""
-	}
-	if !same && allMax {
-		return "has several writers whose maxima arrive in the order in which they ran"
-	}
-	if !same {
-		return "has several writers with plain stores"
-	}
-	if f.beside(ws) {
-		return "is updated by commands that may run beside each other"
-	}
-	value := uint64(f.y.FenceInitial(fence))
-	for _, w := range ws {
-		next := uint64(w.info.Value)
-		if w.info.Op == model.OpAdd {
-			next = value + uint64(w.info.Value)
-		}
-		if next < value || next > model.Released {
-			return "is updated with a smaller value"
-		}
-		value = next
-	}
-	if unordered && gpu > 1 && !view {
-		return "has plain stores that may arrive out of order"
-	}
-	return ""
-}
-
-// beside reports whether two of a queue's commands may run at the same time.
-func (f *fragment) beside(ws []writer) bool {
-	if len(ws) < 2 || !ws[0].gpu {
-		return false
-	}
-	cs := f.commands[ws[0].agent]
-	for i := 1; i < len(ws); i++ {
-		a, b := ws[i-1], ws[i]
-		if f.m.Buffers == model.Overlap && f.m.Tracking != model.TrackAll && (f.y.Programs[0].FromGraph || a.info.Buffer != b.info.Buffer) {
-			return true
-		}
-		if f.m.Dispatch != model.Concurrent || a.info.Buffer != b.info.Buffer && !f.y.Programs[0].FromGraph {
-			continue
-		}
-		apart := false
-		for j := a.cmd; j < b.cmd; j++ {
-			apart = apart || cs[j].Op == model.OpBarrier || cs[j].Op == model.OpEncoder
-		}
-		if !apart {
-			return true
-		}
-	}
-	return false
-}
-
-// arrays finds the arrays whose uses are not ordered, and why reads may be stale.
-func (f *fragment) arrays() {
-	f.reads = f.order.data(f)
 }
 
 // safe reports whether transition t, enabled in s, may be taken alone.
@@ -297,7 +208,7 @@ func (f *fragment) safe(s sim.State, t sim.Transition) bool {
 	}
 	if t.Kind == sim.KindJoin {
 		peerGPU := y.AgentKindOf(t.Peer) == sim.Queue
-		return !(peerGPU && (f.killed || f.slots)) && f.safeArrays(f.commands[t.Peer][t.PeerCmd].Writes) && !f.exits[y.RankOf(t.Peer)]
+		return !(peerGPU && (f.killed || f.slots)) && f.safeWrites(&f.commands[t.Peer][t.PeerCmd]) && !f.exits[y.RankOf(t.Peer)]
 	}
 	return true
 }
@@ -320,34 +231,34 @@ func (f *fragment) safeStep(s sim.State, t sim.Transition, rank int32) bool {
 	return !f.idle[rank]
 }
 
-func (f *fragment) safeCommand(c *sim.CommandInfo, gpu bool) bool {
+func (f *fragment) safeCommand(c *sim.Command, gpu bool) bool {
 	if f.slots && gpu {
-		switch c.Op {
+		switch c.Op() {
 		case model.OpBarrier, model.OpEncoder, model.OpAwait:
 		case model.OpWait: // holds its slot already
 		default:
 			return false
 		}
 	}
-	switch c.Op {
+	switch c.Op() {
 	case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
 		// A GPU store that travels changes the other view when it arrives.
-		tame := f.gpuView[c.Object] == "" && (f.cpuView[c.Object] == "" || gpu && f.m.GPUToCPU.Mode == model.VisUnordered)
-		return tame && !(f.spun && f.gpuWaits[c.Object])
+		tame := f.gpuView[c.Object()] == "" && (f.cpuView[c.Object()] == "" || gpu && f.m.GPUToCPU.Mode == model.VisUnordered)
+		return tame && !(f.spun && f.gpuWaits[c.Object()])
 	case model.OpWait:
-		return *f.view(c.Object, gpu) == "" && !c.Late
+		return *f.view(c.Object(), gpu) == "" && !c.Late()
 	case model.OpSignal:
-		return !(f.spun && f.gpuAwaits[c.Object])
+		return !(f.spun && f.gpuAwaits[c.Object()])
 	case model.OpAwait, model.OpBarrier, model.OpEncoder:
 		return true
 	case model.OpKernel:
-		return f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+		return f.safeReads(c) && f.safeWrites(c)
 	case model.OpCollective:
-		return f.group[c.Object] == "" && f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+		return f.group[c.Object()] == "" && f.safeReads(c) && f.safeWrites(c)
 	case model.OpCoherent:
 		return f.m.Payload == model.PayloadIgnored || f.reads == ""
 	case model.OpSend, model.OpRecv:
-		return f.pairSafe(c) && f.safeArrays(c.Reads) && f.safeArrays(c.Writes)
+		return f.pairSafe(c) && f.safeReads(c) && f.safeWrites(c)
 	case model.OpDealloc:
 		return true
 	case model.OpAlloc:
@@ -358,18 +269,27 @@ func (f *fragment) safeCommand(c *sim.CommandInfo, gpu bool) bool {
 	return false
 }
 
-func (f *fragment) pairSafe(c *sim.CommandInfo) bool {
+func (f *fragment) pairSafe(c *sim.Command) bool {
 	for k, why := range f.pair {
-		if why != "" && (k[0] == c.Peer || k[1] == c.Peer) {
+		if why != "" && (k[0] == c.Peer() || k[1] == c.Peer()) {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *fragment) safeArrays(as []int32) bool {
-	for _, a := range as {
-		if f.array[a] != "" {
+func (f *fragment) safeReads(c *sim.Command) bool {
+	for _, r := range f.y.Reads(c) {
+		if f.array[r.Array] != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *fragment) safeWrites(c *sim.Command) bool {
+	for _, w := range f.y.Writes(c) {
+		if f.array[w.Array] != "" {
 			return false
 		}
 	}
@@ -419,7 +339,7 @@ func (f *fragment) oneRun() string {
 		if f.idle[r] {
 			return "a command that waits for an idle device"
 		}
-		for _, st := range y.Programs[r].Steps() {
+		for _, st := range y.MainSteps(int32(r)) {
 			if st.Kind == model.StepThrottle {
 				return "a throttle"
 			}
@@ -440,18 +360,13 @@ func (f *fragment) oneRun() string {
 			return fmt.Sprintf("the pair of ranks %d and %d %s", k[0], k[1], why)
 		}
 	}
-	for a := range f.commands {
-		for i := range f.commands[a] {
-			c := &f.commands[a][i]
-			switch {
-			case c.Late:
-				return "a wait whose target grows"
-			case c.Op == model.OpAlloc && f.m.Memory > 0:
-				return "a limited memory"
-			case c.Op == model.OpFail && y.AgentKindOf(int32(a)) == sim.Queue:
-				return "a buffer that fails"
-			}
-		}
+	switch {
+	case len(f.late) > 0:
+		return "a wait whose target grows"
+	case f.allocs && f.m.Memory > 0:
+		return "a limited memory"
+	case f.fails:
+		return "a buffer that fails"
 	}
 	return ""
 }

@@ -27,8 +27,9 @@ func (e *exploration) hunt(u *unit) error {
 	}
 	first := newFound()
 	u.found = first
+	e.huntLazily(u)
 	for _, by := range hunters(u, e.cfg.Seed) {
-		if e.ctx.Err() != nil || first.transitions > huntSteps {
+		if len(first.stuck) > 0 || e.ctx.Err() != nil || first.transitions > huntSteps {
 			break
 		}
 		e.sampleRun(u, by)
@@ -55,6 +56,41 @@ func (e *exploration) hunt(u *unit) error {
 	return nil
 }
 
+// huntLazily makes the run of the laziest environment, at the cost of its steps.
+func (e *exploration) huntLazily(u *unit) {
+	y, f := u.sys, u.found
+	r := runLazily(e.ctx, y)
+	f.transitions += int64(len(r.moves))
+	f.states += int64(len(r.moves))
+	if y.Overflow(r.State()) { // what it did may be wrong
+		u.overflowed = true
+		return
+	}
+	f.canFinish = f.canFinish || y.Final(r.State())
+	u.note(r)
+}
+
+// note keeps what a run showed.
+func (u *unit) note(r *lazyRun) {
+	y, f, s := u.sys, u.found, r.State()
+	stuck := r.done && y.Stuck(s)
+	if !stuck && r.violated == 0 {
+		return
+	}
+	steps := r.steps(y, len(r.moves))
+	for b, n := range r.first {
+		f.violated[b.Words()[0]] = path{steps: steps[:n]}
+	}
+	if !stuck {
+		return
+	}
+	f.stuckStates++
+	f.stuck[stuckCounters(y, s)] = path{steps: steps}
+	if y.Orphan(s) {
+		f.orphans = &path{steps: steps}
+	}
+}
+
 // settled reports whether what is known decides the verdict: no hang by a certificate, and
 // some other property violated.
 func (e *exploration) settled(u *unit) bool {
@@ -72,7 +108,7 @@ func (e *exploration) settled(u *unit) bool {
 // hunters lists the runs of a hunt.
 func hunters(u *unit, seed uint64) []sampler {
 	y := u.sys
-	hs := []sampler{lazily{y}}
+	var hs []sampler
 	orders := [][]class{
 		{mover, queued, arriving, streaming, giving, killing},
 		{killing, giving, mover, queued, arriving, streaming},
@@ -91,8 +127,8 @@ func hunters(u *unit, seed uint64) []sampler {
 				continue
 			}
 			var updates []int32
-			for i, c := range u.frag.commands[a] {
-				if c.Op == model.OpUpdate {
+			for i := range u.frag.commands[a] {
+				if u.frag.commands[a][i].Op() == model.OpUpdate {
 					updates = append(updates, int32(i))
 				}
 			}
@@ -192,11 +228,4 @@ func (e *eager) choose(s sim.State, enabled []sim.Transition) int {
 		}
 	}
 	return at
-}
-
-// lazily is the laziest environment as a sampler.
-type lazily struct{ y *sim.System }
-
-func (l lazily) choose(s sim.State, enabled []sim.Transition) int {
-	return max(0, sim.Laziest{}.Choose(l.y, s, enabled))
 }

@@ -60,11 +60,16 @@ type LintFinding struct {
 // NewLint applies the rules to a scenario: time and memory are linear in its commands for
 // a fixed number of queues and streams. The error is of input.
 func NewLint(sc *model.Scenario) (*Lint, error) {
-	started := time.Now()
 	programs, err := sc.Programs(sc.Effective())
 	if err != nil {
 		return nil, err
 	}
+	return lint(sc, programs), nil
+}
+
+// lint is [NewLint] for a scenario whose schedules are at hand.
+func lint(sc *model.Scenario, programs []*model.Schedule) *Lint {
+	started := time.Now()
 	l := &Lint{Version: model.FormatVersion, Scenario: sc.Name, Ranks: sc.NumRanks(), Machine: sc.Machine.Normal(), Findings: []LintFinding{}}
 	if !sc.Explicit() {
 		l.Discipline = sc.Effective().String()
@@ -101,7 +106,7 @@ func NewLint(sc *model.Scenario) (*Lint, error) {
 	}
 	slices.SortStableFunc(l.Findings, func(a, b LintFinding) int { return cmp.Compare(rank[a.Rule], rank[b.Rule]) })
 	l.Elapsed = time.Since(started).Seconds()
-	return l, nil
+	return l
 }
 
 // find notes a finding of a rule.

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 
-	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/sim"
 )
 
@@ -14,225 +13,125 @@ import (
 // environment; Keller 1975).
 //
 // Work is proportional to the steps: an agent is looked at again only when something that
-// it may wait for has changed.
+// it may wait for has changed. Of a step only who made it is kept, four bytes; which one
+// it was follows from the state.
 type lazyRun struct {
-	f        *fragment
-	s        sim.State
-	steps    []sim.Transition
+	*sim.Walk
+	moves    []int32 // agents, and fences f as ^f for an arrival
 	violated sim.Violations
-	first    map[sim.Violations]int // first step that violates
-
-	queue   []int32 // agents to look at
-	queued  []bool
-	users   [][]int32 // by fence: agents that wait for it
-	waiters [][]int32 // by event
-	members [][]int32 // by group part: agents, of all ranks
-	arrive  []int32   // fences whose stores travel to the CPU
-	senders [][]int32 // by agent: the ranks that it receives from
+	first    map[sim.Violations]int // first move that violates
+	idle     []int32                // fences that may have an arrival that a commit withdraws
+	buf      []sim.Transition
+	done     bool // nothing guaranteed is left
 }
 
-// runLazily runs f's system. It stops early when ctx is done.
-func runLazily(ctx context.Context, f *fragment) *lazyRun {
-	y := f.y
-	r := &lazyRun{f: f, s: y.Initial(), queued: make([]bool, y.NumAgents()), first: map[sim.Violations]int{},
-		senders: make([][]int32, y.NumAgents()), users: make([][]int32, y.NumFences()), waiters: make([][]int32, y.NumEvents())}
-	r.index()
-	for a := range y.NumAgents() {
-		r.wake(int32(a))
-	}
-	var buf []sim.Transition
+// runLazily runs y. It stops early, not done, when ctx is done.
+func runLazily(ctx context.Context, y *sim.System) *lazyRun {
+	r := &lazyRun{Walk: sim.NewWalk(y), first: map[sim.Violations]int{}}
 	for {
-		for len(r.queue) > 0 {
-			a := r.queue[len(r.queue)-1]
-			r.queue = r.queue[:len(r.queue)-1]
-			r.queued[a] = false
-			for from := len(r.steps); ; {
-				buf = y.EnabledOf(r.s, a, buf[:0])
-				if len(buf) == 0 {
-					if len(r.steps) > from {
-						r.wakeSenders(a)
-					}
-					break
-				}
-				r.take(buf[0])
-				if len(r.steps)&0xfff == 0 && ctx.Err() != nil {
+		a, dirty := r.Agent()
+		for dirty {
+			for r.buf = r.EnabledOf(a, r.buf[:0]); len(r.buf) > 0; r.buf = r.EnabledOf(a, r.buf[:0]) {
+				r.take(a, r.buf[0])
+				if len(r.moves)&0xfff == 0 && ctx.Err() != nil {
 					return r
 				}
 			}
+			a, dirty = r.Agent()
 		}
-		if !r.arrivals(buf) {
+		if !r.arrive() {
+			r.done = true
+			return r
+		}
+		if ctx.Err() != nil {
 			return r
 		}
 	}
 }
 
-// index lists who may wait for what.
-func (r *lazyRun) index() {
-	y := r.f.y
-	byName := map[string][]int32{}
-	r.members = make([][]int32, y.NumGroups())
-	add := func(l []int32, a int32) []int32 {
-		if len(l) == 0 || l[len(l)-1] != a {
-			l = append(l, a)
-		}
-		return l
-	}
-	names := make([]string, y.NumGroups())
-	stored := make([]bool, y.NumFences())
-	for a := range r.f.commands {
-		for i := range r.f.commands[a] {
-			switch c := &r.f.commands[a][i]; c.Op {
-			case model.OpWait:
-				r.users[c.Object] = add(r.users[c.Object], int32(a))
-			case model.OpAwait:
-				r.waiters[c.Object] = add(r.waiters[c.Object], int32(a))
-			case model.OpCollective:
-				names[c.Object] = y.GroupText(c.Object)
-				byName[names[c.Object]] = add(byName[names[c.Object]], int32(a))
-			case model.OpRecv:
-				r.senders[a] = add(r.senders[a], c.Peer)
-			case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
-				stored[c.Object] = stored[c.Object] || y.AgentKindOf(int32(a)) == sim.Queue
+// take makes the move of agent a, or of fence ^a.
+func (r *lazyRun) take(a int32, t sim.Transition) {
+	r.moves = append(r.moves, a)
+	if v := r.Take(t); v&^r.violated != 0 {
+		for b := sim.Violations(1); b != 0; b <<= 1 {
+			if v&b != 0 && r.violated&b == 0 {
+				r.first[b] = len(r.moves)
 			}
 		}
-	}
-	for g := range r.members {
-		r.members[g] = byName[names[g]]
-	}
-	if r.f.m.GPUToCPU.Mode != model.VisImmediate {
-		for i, st := range stored {
-			if st {
-				r.arrive = append(r.arrive, int32(i))
-			}
-		}
+		r.violated |= v
 	}
 }
 
-func (r *lazyRun) wake(a int32) {
-	if !r.queued[a] {
-		r.queued[a] = true
-		r.queue = append(r.queue, a)
-	}
-}
-
-func (r *lazyRun) wakeAll(as []int32) {
-	for _, a := range as {
-		r.wake(a)
-	}
-}
-
-// wakeSenders wakes the ranks that agent a, which has come to a stop, may receive from: a
-// send and its recv are a transition of the sender.
-func (r *lazyRun) wakeSenders(a int32) {
-	for _, rank := range r.senders[a] {
-		lo, hi := r.f.y.AgentsOf(rank)
-		for b := lo; b < hi; b++ {
-			r.wake(b)
-		}
-	}
-}
-
-// take makes a step and wakes whom it may concern.
-func (r *lazyRun) take(t sim.Transition) {
-	y := r.f.y
-	r.steps = append(r.steps, t)
-	v := y.Apply(r.s, t)
-	for b := sim.Violations(1); b != 0; b <<= 1 {
-		if v&b != 0 && r.violated&b == 0 {
-			r.first[b] = len(r.steps)
-		}
-	}
-	r.violated |= v
-	if t.Kind == sim.KindVisible {
-		r.wakeAll(r.users[t.Agent])
-		return
-	}
-	lo, hi := y.AgentsOf(y.RankOf(t.Agent))
-	switch t.Kind {
-	case sim.KindStep, sim.KindFinish, sim.KindStart:
-		for a := lo; a < hi; a++ {
-			if a != t.Agent {
-				r.wake(a)
-			}
-		}
-		return
-	}
-	c := &r.f.commands[t.Agent][t.Cmd]
-	switch c.Op {
-	case model.OpUpdate, model.OpAdd, model.OpReset, model.OpRelease:
-		r.wakeAll(r.users[c.Object])
-	case model.OpSignal:
-		r.wakeAll(r.waiters[c.Object])
-	case model.OpCollective:
-		if t.Kind == sim.KindArrive && y.Complete(r.s, c.Object) {
-			r.wakeAll(r.members[c.Object])
-		}
-	case model.OpSend, model.OpRecv:
-		plo, phi := y.AgentsOf(c.Peer)
-		for a := plo; a < phi; a++ {
-			r.wake(a)
-		}
-	}
-	if y.AgentKindOf(lo) == sim.MainThread && t.Agent != lo {
-		r.wake(lo) // it may synchronize with this agent
-	}
-}
-
-// arrivals takes the guaranteed arrivals that stay guaranteed, or if there is none one
-// that does not; it reports whether it took any.
-func (r *lazyRun) arrivals(buf []sim.Transition) bool {
-	y := r.f.y
+// arrive takes the guaranteed arrivals that stay guaranteed, or if there is none one that
+// does not; it reports whether it took any.
+func (r *lazyRun) arrive() bool {
 	took := false
-	for _, f := range r.arrive {
-		for {
-			buf = y.EnabledArrivals(r.s, f, buf[:0])
-			again := false
-			for _, t := range buf {
-				if !t.Possible && !y.IdleOnly(r.s, t) {
-					r.take(t)
-					took, again = true, true
-					break
-				}
-			}
-			if !again {
-				break
-			}
+	for {
+		f, dirty := r.Fence()
+		if !dirty {
+			break
+		}
+		switch t, sure, stays := arrival(r.Walk, f, &r.buf); {
+		case stays:
+			r.take(^f, t) // f is dirty again: more may come
+			took = true
+		case sure:
+			r.idle = append(r.idle, f)
 		}
 	}
-	if took {
-		return true
-	}
-	for _, f := range r.arrive {
-		for _, t := range y.EnabledArrivals(r.s, f, buf[:0]) {
-			if !t.Possible {
-				r.take(t)
-				return true
-			}
+	for !took && len(r.idle) > 0 {
+		f := r.idle[len(r.idle)-1]
+		r.idle = r.idle[:len(r.idle)-1]
+		if t, sure, _ := arrival(r.Walk, f, &r.buf); sure { // no commit has come in between
+			r.take(^f, t)
+			took = true
 		}
 	}
-	return false
+	return took
 }
 
-// choices turns transitions taken in order into indexes for a trace.
-func choices(y *sim.System, steps []sim.Transition) []int {
-	out := make([]int, 0, len(steps))
-	s := y.Initial()
-	var buf []sim.Transition
-	for _, t := range steps {
-		buf = y.Enabled(s, buf[:0])
-		for i := range buf {
-			if same(buf[i], t) {
-				out = append(out, i)
-				break
-			}
+// arrival is the first guaranteed arrival of fence f: one that stays guaranteed, or else
+// one that does not.
+func arrival(w *sim.Walk, f int32, buf *[]sim.Transition) (t sim.Transition, sure, stays bool) {
+	*buf = w.Arrivals(f, (*buf)[:0])
+	for _, u := range *buf {
+		if u.Possible {
+			continue
 		}
-		y.Apply(s, t)
+		if stays = !w.IdleOnly(u); stays || !sure {
+			t, sure = u, true
+		}
+		if stays {
+			break
+		}
+	}
+	return t, sure, stays
+}
+
+// steps spells the first n moves out, by making them again.
+func (r *lazyRun) steps(y *sim.System, n int) []sim.Transition {
+	out := make([]sim.Transition, n)
+	w := sim.NewWalk(y)
+	var buf []sim.Transition
+	for i, a := range r.moves[:n] {
+		if a >= 0 {
+			buf = w.EnabledOf(a, buf[:0])
+			out[i] = buf[0]
+		} else {
+			out[i], _, _ = arrival(w, ^a, &buf)
+		}
+		w.Take(out[i])
 	}
 	return out
 }
 
-// same reports whether two transitions are the same step, whatever their guarantee.
-func same(a, b sim.Transition) bool {
-	a.Possible = b.Possible
-	return a == b
+// choices turns transitions taken in order into indexes for a trace.
+func choices(y *sim.System, steps []sim.Transition) []int {
+	out := make([]int, len(steps))
+	m := sim.NewMenu(y)
+	for i, t := range steps {
+		out[i] = m.Index(t)
+		m.Take(t)
+	}
+	return out
 }

@@ -130,7 +130,7 @@ func (p *part) note(i int) {
 // departure is the group that t leaves in state i, and how often every rank must have
 // arrived there.
 func (p *part) departure(i int, t sim.Transition) (group int16, need uint16) {
-	g := p.search.f.commands[t.Agent][t.Cmd].Object
+	g := p.search.f.commands[t.Agent][t.Cmd].Object()
 	at := slices.Index(p.groups, p.y.GroupText(g))
 	return int16(at), p.arrived[i*len(p.groups)+at]
 }

@@ -219,6 +219,6 @@ func TestDrawsParse(t *testing.T) {
 }
 
 func FuzzScenarios(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
+	addDraws(f)
 	Config{Properties: []string{}, Search: check.Config{MaxStates: 2000}}.Fuzz(f, Scenarios())
 }

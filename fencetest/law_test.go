@@ -16,12 +16,18 @@ import (
 // A law is one sentence about all scenarios of a family: holds gives an error that says
 // what is wrong, errSkip where the sentence says nothing of a scenario, or nil.
 //
-// The same cases are drawn each time; -fencesim.seed draws others, -fencesim.runs more,
-// and a failure is shrunk and ends with the command that repeats it.
+// A long run (FENCESIM_LONG) takes n cases, a usual one and one that has a mutant to find
+// half of them, a short one a fifth. The same cases are drawn each time; -fencesim.seed draws
+// others, -fencesim.runs more, and a failure is shrunk and ends with the command that repeats
+// it.
 func law(t *testing.T, n int, gen *rapid.Generator[*model.Scenario], holds func(*model.Scenario) error) {
 	t.Helper()
-	if testing.Short() && os.Getenv("FENCESIM_MUTANT") == "" {
+	switch {
+	case os.Getenv("FENCESIM_LONG") != "":
+	case testing.Short() && os.Getenv("FENCESIM_MUTANT") == "":
 		n = max(1, n/5)
+	default:
+		n = max(1, n/2)
 	}
 	if given.runs > 0 {
 		n = given.runs

@@ -115,12 +115,17 @@ func (r record) read() (*sim.Trace, error) {
 			return nil, err
 		}
 	}
+	return parseRecord(r.trace(), b)
+}
+
+// parseRecord reads the run of a record. The error is one line that begins with the file.
+func parseRecord(file string, b []byte) (*sim.Trace, error) {
 	t := new(sim.Trace)
 	if err := json.Unmarshal(b, t); err != nil {
-		return nil, fmt.Errorf("%s: not a trace: %w", r.trace(), err)
+		return nil, fmt.Errorf("%s: not a trace: %w", file, err)
 	}
 	if t.Version != model.FormatVersion {
-		return nil, fmt.Errorf("%s: version %d of the format: want %d", r.trace(), t.Version, model.FormatVersion)
+		return nil, fmt.Errorf("%s: version %d of the format: want %d", file, t.Version, model.FormatVersion)
 	}
 	return t, nil
 }

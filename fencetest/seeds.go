@@ -95,21 +95,29 @@ func readSeed(file string) (*seedFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSeed(file, b)
+}
+
+// parseSeed reads a case. The error is one line that begins with the file.
+func parseSeed(file string, b []byte) (*seedFile, error) {
+	fault := func(err error) error {
+		return fmt.Errorf("%s: %s", file, model.Printable(strings.Join(strings.Fields(err.Error()), " ")))
+	}
 	f := &seedFile{name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fault(err)
 	}
 	src, err := yaml.Marshal(&f.Scenario)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fault(err)
 	}
 	if f.scenario, err = model.Parse(file+" (its scenario)", src); err != nil {
 		return nil, err
 	}
 	if f.Property != "none" && !slices.Contains(model.Properties, f.Property) {
-		return nil, fmt.Errorf("%s: property %q is none of %s", file, f.Property, strings.Join(model.Properties, ", "))
+		return nil, fault(fmt.Errorf("property %q is none of %s", f.Property, strings.Join(model.Properties, ", ")))
 	}
 	return f, nil
 }

@@ -55,37 +55,35 @@ func (c *compiler) place(r int32) {
 	if rk.program.FromGraph && c.o.Window > 0 {
 		rk.overflow = l.bits(1)
 	}
-	for i := range c.arrays {
-		if c.arrays[i].rank == r {
-			c.placeArray(int32(i))
+	own := &c.at[r]
+	for i := own.ownArrays.lo; i < own.ownArrays.hi; i++ {
+		c.placeArray(i)
+	}
+	for i := own.ownEvents.lo; i < own.ownEvents.hi; i++ {
+		c.events[i].value = l.count(int(c.eventMax[i]))
+	}
+	for i := own.ownGroups.lo; i < own.ownGroups.hi; i++ {
+		c.placeGroup(i)
+	}
+	if c.m.buffered > 0 {
+		for _, i := range c.pairsOf[r] {
+			c.placePair(i)
 		}
 	}
-	for i := range c.events {
-		if c.events[i].rank == r {
-			c.events[i].value = l.count(int(c.eventMax[i]))
-		}
-	}
-	for i := range c.groups {
-		if c.groups[i].rank == r {
-			c.placeGroup(int32(i))
-		}
-	}
-	for i := range c.pairs {
-		if c.pairs[i].to == r {
-			pr := &c.pairs[i]
-			n := min(c.m.buffered, max(1, c.sends[i]))
-			pr.count = l.count(int(n))
-			for range n {
-				pr.slots = append(pr.slots, l.count(c.Programs[pr.from].Names.Len()))
-			}
-		}
-	}
-	for i := range c.fences {
-		if c.fences[i].rank == r {
-			c.placeFence(int32(i))
-		}
+	for _, i := range c.fencesOf[r] {
+		c.placeFence(i)
 	}
 	c.findCounters(r)
+}
+
+// placePair lays out what is on its way from one rank to another.
+func (c *compiler) placePair(i int32) {
+	pr := &c.pairs[i]
+	n := min(c.m.buffered, max(1, c.sends[i]))
+	pr.count = c.l.count(int(n))
+	for range n {
+		pr.slots = append(pr.slots, c.l.count(c.Programs[pr.from].Names.Len()))
+	}
 }
 
 func b2i(b bool) int {
@@ -96,7 +94,7 @@ func b2i(b bool) int {
 }
 
 // phaseOf is a field for where in its steps a serial agent's command is.
-func (c *compiler) phaseOf(cmds []cmd, gpu bool) field {
+func (c *compiler) phaseOf(cmds []Command, gpu bool) field {
 	most := 0
 	for i := range cmds {
 		most = max(most, c.phases(&cmds[i], gpu))
@@ -105,7 +103,7 @@ func (c *compiler) phaseOf(cmds []cmd, gpu bool) field {
 }
 
 // phases is the largest phase of a command: see phase constants.
-func (c *compiler) phases(x *cmd, gpu bool) int {
+func (c *compiler) phases(x *Command, gpu bool) int {
 	switch x.op {
 	case model.OpUpdate, model.OpRelease:
 		if gpu && x.store == storeGuarded {
@@ -184,19 +182,19 @@ func (c *compiler) tracks(q *queue) {
 				q.behind[i] = append(q.behind[i], j)
 			}
 		}
-		for _, r := range x.reads {
-			note(write, r.array)
+		for _, r := range c.Reads(x) {
+			note(write, r.Array)
 		}
 		if x.op == model.OpCoherent {
 			note(write, x.object)
 		}
-		for _, w := range x.writes {
-			note(write, w.array)
+		for _, w := range c.Writes(x) {
+			note(write, w.Array)
 		}
-		for _, w := range x.writes {
-			write[w.array] = int32(i)
+		for _, w := range c.Writes(x) {
+			write[w.Array] = int32(i)
 		}
-		if c.m.tracking == trackAll && x.src.Fence() {
+		if c.m.tracking == trackAll && x.usesFence() {
 			note(use, x.object)
 			use[x.object] = int32(i)
 		}
@@ -211,8 +209,7 @@ func (c *compiler) placeArray(i int32) {
 		a.version = c.l.bits(1)
 	}
 	if c.m.coherent {
-		a.visible = c.l.bits(1)
-		a.writer = c.l.count(int(c.writers[i]))
+		c.visible = append(c.visible, coherence{visible: c.l.bits(1), writer: c.l.count(int(c.writers[i]))})
 	}
 }
 
@@ -230,39 +227,15 @@ func (c *compiler) placeGroup(i int32) {
 		g.names = append(g.names, c.l.count(p.Names.Len()))
 	}
 	for _, m := range c.members[i] {
-		for _, x := range c.commandsOf(m) {
-			if x.op == model.OpCollective && x.object == i {
-				x.ord = c.l.count(len(g.fixed))
+		cmds := c.agents[m].cmds
+		for j := range cmds {
+			if x := &cmds[j]; x.op == model.OpCollective && x.object == i {
+				c.ords = append(c.ords, c.l.count(len(g.fixed)))
+				x.ord = int32(len(c.ords))
 			}
 		}
 	}
 	g.fixed = nil
-}
-
-// commandsOf lists all commands of an agent.
-func (c *compiler) commandsOf(agent int32) []*cmd {
-	a := &c.agents[agent]
-	var out []*cmd
-	add := func(cmds []cmd) {
-		for i := range cmds {
-			out = append(out, &cmds[i])
-		}
-	}
-	switch a.kind {
-	case agentQueue:
-		add(c.System.queues[a.index].cmds)
-	case agentStream:
-		add(c.System.streams[a.index].cmds)
-	case agentHandler:
-		add(c.System.handlers[a.index].cmds)
-	case agentMain:
-		for i := range c.ranks[a.index].main {
-			if x := c.ranks[a.index].cmds[int32(i)]; x != nil {
-				out = append(out, x)
-			}
-		}
-	}
-	return out
 }
 
 func (c *compiler) placeFence(i int32) {

@@ -30,7 +30,7 @@ func (y *System) Digest(s State) string {
 		}
 		put(q.phases...)
 		for j := range q.cmds {
-			if f := q.cmds[j].ord; !f.none() {
+			if f := y.ordinal(&q.cmds[j]); !f.none() {
 				put(f)
 			}
 		}
@@ -39,7 +39,7 @@ func (y *System) Digest(s State) string {
 		st := &y.streams[i]
 		put(st.enq, st.pc, st.phase)
 		for j := range st.cmds {
-			if f := st.cmds[j].ord; !f.none() {
+			if f := y.ordinal(&st.cmds[j]); !f.none() {
 				put(f)
 			}
 		}
@@ -48,7 +48,11 @@ func (y *System) Digest(s State) string {
 		put(y.handlers[i].pc, y.handlers[i].phase)
 	}
 	for i := range y.arrays {
-		put(y.arrays[i].version, y.arrays[i].visible, y.arrays[i].writer)
+		var c coherence
+		if y.m.coherent {
+			c = y.visible[i]
+		}
+		put(y.arrays[i].version, c.visible, c.writer)
 	}
 	for i := range y.events {
 		put(y.events[i].value)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fencesim/fencesim/model"
 )
@@ -128,29 +129,34 @@ type FenceState struct {
 // FenceStates gives every fence of rank r in s. Scheduled is the largest value of an
 // update that has been encoded, Stored the largest that has been executed.
 func (y *System) FenceStates(s State, r int) []FenceState {
-	var out []FenceState
-	for i := range y.fences {
-		f := &y.fences[i]
-		if int(f.rank) != r {
-			continue
-		}
-		st := FenceState{Name: f.name, SeenByGPU: uint32(f.gpu.get(s)), SeenByCPU: uint32(f.cpu.get(s))}
+	own := y.fencesOf[r]
+	if len(own) == 0 {
+		return nil
+	}
+	out := make([]FenceState, len(own))
+	for i, fi := range own {
+		f := &y.fences[fi]
+		st := FenceState{Name: f.name, Scheduled: f.initial, SeenByGPU: uint32(f.gpu.get(s)), SeenByCPU: uint32(f.cpu.get(s))}
 		st.Stored = max(st.SeenByGPU, st.SeenByCPU)
-		st.Scheduled = f.initial
-		for o := range y.ranks {
-			y.eachScheduled(s, &y.ranks[o], func(x *cmd) {
-				if x.src.Stores() && x.object == int32(i) && x.op != model.OpAdd {
-					st.Scheduled = max(st.Scheduled, x.value)
-				}
-			})
+		out[i] = st
+	}
+	look := func(x *Command) {
+		if !x.stores() || x.op == model.OpAdd || int(y.fences[x.object].rank) != r {
+			return
 		}
-		out = append(out, st)
+		if i, ok := slices.BinarySearch(own, x.object); ok {
+			out[i].Scheduled = max(out[i].Scheduled, x.value)
+		}
+	}
+	y.eachScheduled(s, &y.ranks[r], look)
+	for _, o := range y.storers[r] {
+		y.eachScheduled(s, &y.ranks[o], look)
 	}
 	return out
 }
 
 // eachScheduled calls f for every command of rank rk that its main thread has handed over.
-func (y *System) eachScheduled(s State, rk *rank, f func(x *cmd)) {
+func (y *System) eachScheduled(s State, rk *rank, f func(x *Command)) {
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {
 		q := &y.queues[i]
 		end := int32(0)
@@ -194,7 +200,7 @@ func (y *System) Blocked(s State, r int) []Blocked {
 		out = append(out, Blocked{Agent: y.agents[agent].name, At: at, Needs: needs, Rank: r, Index: agent, Fence: -1})
 		return &out[len(out)-1]
 	}
-	if at := rk.at.int(s); int(at) < len(rk.main) && rk.cmds[at] == nil {
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.command(at) == nil {
 		add(rk.agent, y.StepText(r, int(at)), y.mainNeeds(s, rk, &rk.main[at], at))
 	} else if int(at) >= len(rk.main) && rk.dead.get(s) == 0 {
 		for i := rk.queues.lo; i < rk.queues.hi; i++ {
@@ -213,7 +219,7 @@ func (y *System) Blocked(s State, r int) []Blocked {
 			add(q.agent, fmt.Sprintf("start of buffer %d", fin), needs)
 		}
 	}
-	y.current(s, int32(r), func(agent, _ int32, x *cmd, ph int32) {
+	y.current(s, int32(r), func(agent, _ int32, x *Command, ph int32) {
 		b := add(agent, y.text(x), y.commandNeeds(s, x, ph))
 		b.GPU = y.agents[agent].kind == agentQueue
 		if x.op == model.OpWait || x.op == model.OpPark {
@@ -239,7 +245,7 @@ func (y *System) mainNeeds(s State, rk *rank, st *model.Step, at int32) string {
 	return fmt.Sprintf("fewer than %d unfinished buffers on the queue", y.m.inFlight)
 }
 
-func (y *System) commandNeeds(s State, x *cmd, ph int32) string {
+func (y *System) commandNeeds(s State, x *Command, ph int32) string {
 	gpu := y.agents[x.holder].kind == agentQueue
 	side := "CPU"
 	if gpu {
@@ -280,17 +286,24 @@ func (y *System) commandNeeds(s State, x *cmd, ph int32) string {
 }
 
 // absent lists the ranks that have not arrived at the collective at which x has.
-func (y *System) absent(s State, x *cmd) string {
+func (y *System) absent(s State, x *Command) string {
 	g := &y.groups[x.object]
-	ord := x.ord.get(s)
-	if x.ord.none() {
-		ord = g.arrived.get(s)
+	ord := g.arrived.get(s)
+	if x.ord > 0 {
+		ord = y.ordinal(x).get(s)
 	}
-	text := "missing"
+	const most = 8
+	text, n := "missing", 0
 	for r, p := range g.peers {
-		if p < 0 || y.groups[p].arrived.get(s) < ord {
+		if p >= 0 && y.groups[p].arrived.get(s) >= ord {
+			continue
+		}
+		if n++; n <= most {
 			text += fmt.Sprintf(" rank %d", r)
 		}
+	}
+	if n > most {
+		text += fmt.Sprintf(" and %d more", n-most)
 	}
 	return text
 }

@@ -41,47 +41,32 @@ type CommandInfo struct {
 // step i and has Op OpNone where that is no command.
 func (y *System) Commands(a int32) []CommandInfo {
 	ag := &y.agents[a]
-	var out []CommandInfo
-	add := func(x *cmd, buffer int32) {
-		c := CommandInfo{Op: x.op, Equal: x.equal, Late: x.late, Value: x.value, Object: x.object, Peer: x.peer, Buffer: buffer,
-			Store: []string{model.StorePlain, model.StoreGuarded, model.StoreMax}[x.store]}
-		for _, r := range x.reads {
-			c.Reads = append(c.Reads, r.array)
-		}
-		for _, w := range x.writes {
-			c.Writes = append(c.Writes, w.array)
-		}
-		out = append(out, c)
+	table := ag.cmds
+	if ag.kind == agentMain && len(table) == 0 {
+		table = make([]Command, len(y.ranks[ag.index].main))
 	}
-	switch ag.kind {
-	case agentQueue:
-		q := &y.queues[ag.index]
-		b := int32(0)
-		for i := range q.cmds {
-			for q.fixed && int32(i) >= q.ends[b] || !q.fixed && int32(i) >= q.encoded[b+1] {
-				b++
-			}
-			add(&q.cmds[i], b)
+	out := make([]CommandInfo, len(table))
+	for i := range table {
+		x := &table[i]
+		if x.op == model.OpNone {
+			out[i] = CommandInfo{Object: -1, Peer: -1}
+			continue
 		}
-	case agentStream:
-		for i := range y.streams[ag.index].cmds {
-			add(&y.streams[ag.index].cmds[i], 0)
+		c := CommandInfo{Op: x.op, Equal: x.equal, Late: x.late, Value: x.value, Object: x.object, Peer: x.peer, Buffer: x.buffer,
+			Store: []string{model.StorePlain, model.StoreGuarded, model.StoreMax}[x.store]}
+		for _, r := range y.Reads(x) {
+			c.Reads = append(c.Reads, r.Array)
 		}
-	case agentHandler:
-		for i := range y.handlers[ag.index].cmds {
-			add(&y.handlers[ag.index].cmds[i], 0)
+		for _, w := range y.Writes(x) {
+			c.Writes = append(c.Writes, w.Array)
 		}
-	case agentMain:
-		for i := range y.ranks[ag.index].main {
-			if x := y.ranks[ag.index].cmds[int32(i)]; x != nil {
-				add(x, 0)
-			} else {
-				out = append(out, CommandInfo{Object: -1, Peer: -1})
-			}
-		}
+		out[i] = c
 	}
 	return out
 }
+
+// MainSteps lists the steps of rank r's main thread. They must not be changed.
+func (y *System) MainSteps(r int32) []model.Step { return y.ranks[r].main }
 
 // NumFences, NumArrays, NumEvents and NumGroups count the objects of all ranks.
 func (y *System) NumFences() int { return len(y.fences) }
@@ -99,10 +84,16 @@ func (y *System) NumGroups() int { return len(y.groups) }
 func (y *System) FenceName(f int32) string { return y.prefix(y.fences[f].rank) + y.fences[f].name }
 
 // ArrayName is the name of array a in reports.
-func (y *System) ArrayName(a int32) string { return y.prefix(y.arrays[a].rank) + y.arrays[a].name }
+func (y *System) ArrayName(a int32) string {
+	r := y.arrays[a].rank
+	return y.prefix(r) + y.nameOf(r, int32(y.arrays[a].name))
+}
 
 // GroupName is the name of group part g in reports.
 func (y *System) GroupName(g int32) string { return y.prefix(y.groups[g].rank) + y.groups[g].name }
+
+// FenceRank is the rank of fence f.
+func (y *System) FenceRank(f int32) int32 { return y.fences[f].rank }
 
 // FenceInitial is the value of fence f at the start.
 func (y *System) FenceInitial(f int32) uint32 { return y.fences[f].initial }
@@ -184,7 +175,7 @@ func Copy(dst, src State) { copy(dst, src) }
 
 // ReadVersion is the version that read k of command i of agent a demands; 0 any.
 func (y *System) ReadVersion(a, i int32, k int) uint32 {
-	return y.cmdAt(a, i).reads[k].version
+	return y.Reads(y.cmdAt(a, i))[k].Version
 }
 
 // Input reports whether array a is written at the start.
@@ -217,8 +208,11 @@ func (y *System) Complete(s State, g int32) bool {
 
 // Remote reports whether command i of agent a names a fence of another rank.
 func (y *System) Remote(a, i int32) bool {
+	if len(y.agents[a].cmds) == 0 {
+		return false
+	}
 	x := y.cmdAt(a, i)
-	return x != nil && x.src.Fence() && x.src.Rank != model.OwnRank
+	return x.usesFence() && y.source(x).Rank != model.OwnRank
 }
 
 // RankFinal reports whether rank r has done all it was given.
@@ -229,7 +223,7 @@ func (y *System) RankFinal(s State, r int) bool { return y.rankFinal(s, &y.ranks
 // another rank.
 func (y *System) WaitsForPeer(s State, r int) bool {
 	found := false
-	y.current(s, int32(r), func(_, _ int32, x *cmd, ph int32) {
+	y.current(s, int32(r), func(_, _ int32, x *Command, ph int32) {
 		switch x.op {
 		case model.OpCollective:
 			found = found || ph == phaseHolding
@@ -261,29 +255,35 @@ func (y *System) Stores(s State, f int32, gpu bool) []Store {
 	if gpu {
 		p = &y.fences[f].toGPU
 	}
-	onWay := map[*cmd]int{} // place on the way, from 1
-	if p.active {
-		for i := range p.stores {
-			if !p.fifo {
-				if p.members.has(s, int32(i)) {
-					onWay[p.stores[i].cmd] = i + 1
-				}
-				continue
-			}
-			for at, sl := range p.slots {
-				if sl.int(s) == int32(i)+1 {
-					onWay[p.stores[i].cmd] = at + 1
-				}
-			}
+	queued := map[int32]int{} // by store: its place on the way, from 1
+	for at, sl := range p.slots {
+		queued[sl.int(s)-1] = at + 1
+	}
+	place := func(ref int32) int {
+		switch {
+		case !p.active || ref < 0:
+			return 0
+		case p.fifo:
+			return queued[ref]
+		case p.members.has(s, ref):
+			return int(ref) + 1
 		}
+		return 0
 	}
 	var out []Store
 	for a := range y.agents {
-		for _, x := range y.commandsOf(int32(a)) {
-			if x.object != f || !x.src.Stores() {
+		toCPU := y.agents[a].kind == agentQueue
+		cmds := y.agents[a].cmds
+		for i := range cmds {
+			x := &cmds[i]
+			if x.object != f || !x.stores() {
 				continue
 			}
-			st := Store{Agent: int32(a), Cmd: x.index, Value: x.value, Add: x.op == model.OpAdd, OnItsWay: onWay[x] > 0, Order: onWay[x], Buffer: -1}
+			st := Store{Agent: int32(a), Cmd: x.index, Value: x.value, Add: x.op == model.OpAdd, Buffer: -1}
+			if toCPU != gpu {
+				st.Order = place(x.ref)
+				st.OnItsWay = st.Order > 0
+			}
 			st.Executed, st.Handed, st.Buffer = y.standing(s, int32(a), x)
 			out = append(out, st)
 		}
@@ -293,7 +293,7 @@ func (y *System) Stores(s State, f int32, gpu bool) []Store {
 
 // standing tells whether command x of agent a has run, whether it was handed over, and in
 // which buffer of a queue it is (-1: none known).
-func (y *System) standing(s State, a int32, x *cmd) (executed, handed bool, buffer int32) {
+func (y *System) standing(s State, a int32, x *Command) (executed, handed bool, buffer int32) {
 	ag := &y.agents[a]
 	switch ag.kind {
 	case agentMain:
@@ -306,7 +306,11 @@ func (y *System) standing(s State, a int32, x *cmd) (executed, handed bool, buff
 	}
 	q := &y.queues[ag.index]
 	buffer = -1
-	for b, com := y.firstKnown(s, q), q.com.int(s); b < com; b++ {
+	com := q.com.int(s)
+	if q.fixed && x.buffer < com {
+		buffer = x.buffer
+	}
+	for b := q.fin.int(s); !q.fixed && b < com; b++ { // of older ones the ends are not known
 		if lo, hi := q.span(s, b); x.index >= lo && x.index < hi {
 			buffer = b
 		}
@@ -330,24 +334,10 @@ func (y *System) standing(s State, a int32, x *cmd) (executed, handed bool, buff
 	return x.index < pc, true, buffer
 }
 
-// firstKnown is the oldest buffer whose ends a state knows.
-func (y *System) firstKnown(s State, q *queue) int32 {
-	if q.fixed {
-		return 0
-	}
-	return q.fin.int(s)
-}
-
-// commandsOf lists all commands of an agent.
-func (y *System) commandsOf(a int32) []*cmd {
-	c := compiler{System: y}
-	return c.commandsOf(a)
-}
-
 // Held lists the agents of rank r that hold a slot in s.
 func (y *System) Held(s State, r int) []int32 {
 	var out []int32
-	y.current(s, int32(r), func(a, _ int32, x *cmd, ph int32) {
+	y.current(s, int32(r), func(a, _ int32, x *Command, ph int32) {
 		if y.agents[a].kind == agentQueue && ph == phaseHolding && holdsSlot(x.op) {
 			out = append(out, a)
 		}
@@ -359,7 +349,7 @@ func (y *System) Held(s State, r int) []int32 {
 func (y *System) IssuedIn(s State, f int32, st Store) int32 {
 	p := &y.fences[f].toCPU
 	for i := range p.stores {
-		if x := p.stores[i].cmd; x.holder == st.Agent && x.index == st.Cmd {
+		if p.stores[i].agent == st.Agent && p.stores[i].index == st.Cmd {
 			if p.stores[i].issued.none() {
 				return p.stores[i].buffer
 			}
@@ -387,11 +377,8 @@ func (y *System) touched(t Transition) (object int32, isEvent bool) {
 		return -1, false
 	}
 	x := y.cmdAt(t.Agent, t.Cmd)
-	if x == nil {
-		return -1, false
-	}
 	switch {
-	case x.src.Fence():
+	case x.usesFence():
 		return x.object, false
 	case x.op == model.OpSignal || x.op == model.OpAwait:
 		return x.object, true
@@ -423,7 +410,7 @@ func (y *System) Remaining(s State, a int32) int {
 // back: steps of its main thread, and starts and finishes of its buffers.
 func (y *System) EnabledSilent(s State, r int32, buf []Transition) []Transition {
 	rk := &y.ranks[r]
-	if at := rk.at.int(s); int(at) < len(rk.main) && rk.dead.get(s) == 0 && rk.cmds[at] == nil {
+	if at := rk.at.int(s); int(at) < len(rk.main) && rk.dead.get(s) == 0 && rk.command(at) == nil {
 		buf = y.enabledMain(s, r, buf)
 	}
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {
@@ -449,11 +436,11 @@ func (y *System) EnabledSilent(s State, r int32, buf []Transition) []Transition 
 // runs the buffer that holds it, or makes its store visible.
 func (y *System) Leads(s State, t Transition, a, i int32) bool {
 	if t.Kind == KindVisible {
-		x := y.fences[t.Agent].toCPU.stores
 		if t.CPU {
 			return false
 		}
-		return x[t.Cmd].cmd.holder == a && x[t.Cmd].cmd.index == i
+		st := &y.fences[t.Agent].toCPU.stores[t.Cmd]
+		return st.agent == a && st.index == i
 	}
 	if t.Agent != a || t.Kind == KindFinish || t.Kind == KindKill {
 		return false
@@ -474,7 +461,7 @@ func (y *System) Executed(s State, a, i int32) bool {
 // WaitsUnmet calls f for every wait, park or await that an agent of rank r stands at and
 // that is not satisfied in s.
 func (y *System) WaitsUnmet(s State, r int32, f func(agent, cmd int32)) {
-	y.current(s, r, func(a, _ int32, x *cmd, _ int32) {
+	y.current(s, r, func(a, _ int32, x *Command, _ int32) {
 		switch x.op {
 		case model.OpWait, model.OpPark, model.OpAwait:
 			if !y.satisfied(s, x) {
@@ -500,8 +487,7 @@ func (y *System) StoreOf(t Transition) (agent, cmd int32) {
 	if t.CPU {
 		p = &y.fences[t.Agent].toGPU
 	}
-	x := p.stores[t.Cmd].cmd
-	return x.holder, x.index
+	return p.stores[t.Cmd].agent, p.stores[t.Cmd].index
 }
 
 // Views are the two views of fence f in s.

@@ -13,7 +13,7 @@ func storeView(s State, f field, value uint64, exempt bool) Violations {
 }
 
 // applyStore applies a store of x to one view.
-func applyStore(s State, view field, x *cmd) Violations {
+func applyStore(s State, view field, x *Command) Violations {
 	switch {
 	case x.op == model.OpAdd:
 		return storeView(s, view, uint64(uint32(view.get(s))+x.value), false)
@@ -25,7 +25,7 @@ func applyStore(s State, view field, x *cmd) Violations {
 
 // store executes a store: the writer's own view changes at once, the other when the store
 // arrives. CPU stores overwrite.
-func (y *System) store(s State, x *cmd, gpu bool, t Transition) Violations {
+func (y *System) store(s State, x *Command, gpu bool, t Transition) Violations {
 	f := &y.fences[x.object]
 
 	if gpu {
@@ -53,7 +53,7 @@ func (y *System) store(s State, x *cmd, gpu bool, t Transition) Violations {
 	return v
 }
 
-func overwrite(s State, view field, x *cmd) Violations {
+func overwrite(s State, view field, x *Command) Violations {
 	if x.op == model.OpAdd {
 		return applyStore(s, view, x)
 	}
@@ -102,8 +102,11 @@ func (y *System) applyVisible(s State, t Transition) Violations {
 	}
 	if t.CPU {
 		f.toGPU.arriveStore(s, t.Cmd)
-		return v | overwrite(s, f.gpu, f.toGPU.stores[t.Cmd].cmd)
+		return v | overwrite(s, f.gpu, y.storing(&f.toGPU.stores[t.Cmd]))
 	}
 	f.toCPU.arriveStore(s, t.Cmd)
-	return v | applyStore(s, f.cpu, f.toCPU.stores[t.Cmd].cmd)
+	return v | applyStore(s, f.cpu, y.storing(&f.toCPU.stores[t.Cmd]))
 }
+
+// storing is the command that issues a store.
+func (y *System) storing(st *storeRef) *Command { return &y.agents[st.agent].cmds[st.index] }

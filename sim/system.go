@@ -21,12 +21,21 @@ type System struct {
 	handlers []handler
 	fences   []fence
 	arrays   []array
+	visible  []coherence // by array; empty under payload ignored
 	events   []event
 	groups   []group
 	pairs    []pair
 	agents   []agent
-	mortal   []int32 // fences that some command frees
-	starts   []int32 // first word of each rank, and the end
+	reads    []Read  // of all commands
+	writes   []Write // of all commands
+	ords     []field
+	mortal   []int32   // fences that some command frees
+	mourners []int32   // agents that wait for one of them or park on it
+	sleepers [][]int32 // by fence: agents that park on it; nil if none parks
+	fencesOf [][]int32 // by rank
+	storers  [][]int32 // by rank: other ranks that store to its fences
+	whole    []int32   // only of a Walk: by the first part of a group, how often all parts have arrived
+	starts   []int32   // first word of each rank, and the end
 	initial  State
 }
 
@@ -109,13 +118,13 @@ type agent struct {
 	rank  int32
 	index int32 // into ranks, queues, streams or handlers
 	name  string
-	cmds  []cmd // of all but a main thread
+	cmds  []Command
 }
 
 type rank struct {
 	program  *model.Schedule
 	main     []model.Step
-	cmds     map[int32]*cmd // commands of the main thread by step
+	cmds     []Command // of the main thread, by step; empty if none is one
 	agent    int32
 	at       field // index of the main thread's step
 	phase    field // of a command, or of a step that blocks in its middle
@@ -137,7 +146,7 @@ type span struct{ lo, hi int32 }
 type queue struct {
 	rank, agent  int32
 	name         string
-	cmds         []cmd
+	cmds         []Command
 	fixed        bool    // ends are fixed
 	ends         []int32 // fixed ends
 	forced       []int32
@@ -150,7 +159,6 @@ type queue struct {
 	open, base   field   // not fixed: start of the open buffer, of the oldest unfinished one
 	slots        []slot  // overlap or not fixed: per buffer, modulo their number
 	phases       []field // concurrent: per command
-	handler      []int32 // by buffer: handler or -1; nil without any
 	scheduledMax []uint32
 	kinds        opSet
 	behind       [][]int32 // overlap: what each command is kept behind
@@ -172,7 +180,7 @@ const (
 type stream struct {
 	rank, agent int32
 	name        string
-	cmds        []cmd
+	cmds        []Command
 	counted     []uint32 // counted tasks before task i
 	enq, pc     field
 	phase       field
@@ -180,7 +188,7 @@ type stream struct {
 
 type handler struct {
 	rank, agent, queue, buffer int32
-	cmds                       []cmd
+	cmds                       []Command
 	pc, phase                  field
 }
 
@@ -207,17 +215,22 @@ type pending struct {
 // storeRef is one command that stores to a fence.
 type storeRef struct {
 	queue  int32 // issuing queue, -1 for the CPU
-	cmd    *cmd
+	agent  int32
+	index  int32 // of the command
 	buffer int32 // fixed ends: issuing buffer
 	issued field // ends chosen at run time: issuing buffer, absolute
 }
 
 type array struct {
 	rank    int32
-	name    string
+	name    model.Sym
 	version field
+}
+
+// coherence is what payload coherent keeps of an array.
+type coherence struct {
 	visible field
-	writer  field // payload coherent: the GPU write that is the last, counting from 1; 0 none
+	writer  field // the GPU write that is the last, counting from 1; 0 none
 }
 
 type event struct {
@@ -230,7 +243,10 @@ type event struct {
 type group struct {
 	rank    int32
 	name    string
-	peers   []int32 // the group of every rank, -1 where a rank has none
+	peers   []int32 // the group of every rank, -1 where a rank has none; one list for all parts
+	first   int32   // the part of the lowest rank that has one
+	lone    bool    // some rank has none: nobody leaves
+	agree   bool    // every part has the same fixed names, so that none can mismatch
 	arrived field
 	fixed   []model.Sym // names by ordinal, where the order is known
 	names   []field     // otherwise: name+1 by ordinal
@@ -242,38 +258,6 @@ type pair struct {
 	count    field
 	slots    []field // name+1
 }
-
-type readRef struct {
-	array   int32
-	version uint32
-}
-
-type writeRef struct {
-	array  int32
-	writer uint64 // which GPU write of the array, counting from 1; 0 for the CPU
-}
-
-// cmd is one command with its names resolved.
-type cmd struct {
-	op            model.Op
-	equal, late   bool
-	store         uint8 // the GPU's store rule for the fence
-	value         uint32
-	object        int32 // fence, event, array (coherent) or group
-	ref           int32 // index into the fence's pending stores, -1 if none travels
-	peer          int32 // send, recv: the other rank
-	pair          int32 // buffered transport
-	name          int32 // collective, send, recv: what must match; -1 matches anything
-	ord           field // collective: its ordinal, where the order is not known before
-	reads         []readRef
-	writes        []writeRef
-	src           *model.Command
-	index, holder int32 // position in its agent's list; the agent
-}
-
-// updates reports whether the counters of a report count x: a release is an update with
-// the largest value.
-func (x *cmd) updates() bool { return x.op == model.OpUpdate || x.op == model.OpRelease }
 
 type opSet uint32
 

@@ -33,16 +33,15 @@ type TraceStep struct {
 // NewTrace records the run that choices describe. The verdict is read off its last state.
 func NewTrace(y *System, scenario json.RawMessage, strategy string, seed uint64, rank int, choices []int) *Trace {
 	t := &Trace{Version: model.FormatVersion, Scenario: scenario, Strategy: strategy, Seed: seed, Rank: rank, Steps: []TraceStep{}}
-	s := y.Initial()
+	m := NewMenu(y)
 	var violated Violations
-	var buf []Transition
 	for _, c := range choices {
-		buf = y.Enabled(s, buf[:0])
-		t.Steps = append(t.Steps, TraceStep{c, y.Agent(buf[c]), y.Describe(buf[c]), !buf[c].Possible})
-		violated |= y.Apply(s, buf[c])
+		tr := m.At(c)
+		t.Steps = append(t.Steps, TraceStep{c, y.Agent(tr), y.Describe(tr), !tr.Possible})
+		violated |= m.Take(tr)
 	}
-	t.Verdict = y.Verdict(s, violated)
-	t.Digest = y.Digest(s)
+	t.Verdict = y.Verdict(m.State(), violated)
+	t.Digest = y.Digest(m.State())
 	return t
 }
 
@@ -74,15 +73,15 @@ func (d *Divergence) Error() string {
 // Replay runs t on y, calling each (if not nil) before every step, and returns the run.
 // The error is a *Divergence if t is not a run of y.
 func (t *Trace) Replay(y *System, each func(s State, enabled []Transition, choice int)) (Run, error) {
-	r := Run{Last: y.Initial()}
+	m := NewMenu(y)
+	r := Run{Last: m.State()}
 	var buf []Transition
 	for i, step := range t.Steps {
-		buf = y.Enabled(r.Last, buf[:0])
 		want := step.Agent + ": " + step.Transition
-		if step.Choice < 0 || step.Choice >= len(buf) {
-			return r, &Divergence{i + 1, want, fmt.Sprintf("only %d enabled transitions", len(buf))}
+		if n := m.Len(); step.Choice < 0 || step.Choice >= n {
+			return r, &Divergence{i + 1, want, fmt.Sprintf("only %d enabled transitions", n)}
 		}
-		tr := buf[step.Choice]
+		tr := m.At(step.Choice)
 		if have := y.Agent(tr) + ": " + y.Describe(tr); have != want {
 			return r, &Divergence{i + 1, want, fmt.Sprintf("%q there", have)}
 		}
@@ -90,10 +89,11 @@ func (t *Trace) Replay(y *System, each func(s State, enabled []Transition, choic
 			return r, &Divergence{i + 1, want, "it, but not with that guarantee"}
 		}
 		if each != nil {
+			buf = y.Enabled(r.Last, buf[:0])
 			each(r.Last, buf, step.Choice)
 		}
 		r.Choices = append(r.Choices, step.Choice)
-		r.Violated |= y.Apply(r.Last, tr)
+		r.Violated |= m.Take(tr)
 	}
 	r.Stuck, r.Final = y.Stuck(r.Last), y.Final(r.Last)
 	if d := y.Digest(r.Last); d != t.Digest {

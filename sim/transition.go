@@ -117,7 +117,7 @@ func (y *System) Describe(t Transition) string {
 		if t.CPU {
 			p, side = &f.toGPU, "GPU"
 		}
-		x := p.stores[t.Cmd].cmd
+		x := y.storing(&p.stores[t.Cmd])
 		return fmt.Sprintf("%s becomes visible to the %s", y.text(x), side)
 	case KindStep:
 		return y.StepText(int(y.agents[t.Agent].rank), int(t.Cmd))
@@ -153,17 +153,8 @@ func (y *System) queueName(agent int32) string {
 	return a.name
 }
 
-func (y *System) text(x *cmd) string {
-	return x.src.Text(&y.Programs[y.agents[x.holder].rank].Names)
-}
-
-// cmdAt is command i of an agent.
-func (y *System) cmdAt(agentIndex, i int32) *cmd {
-	a := &y.agents[agentIndex]
-	if a.cmds == nil {
-		return y.ranks[a.rank].cmds[i]
-	}
-	return &a.cmds[i]
+func (y *System) text(x *Command) string {
+	return y.source(x).Text(&y.Programs[y.agents[x.holder].rank].Names)
 }
 
 // StepText says what step i of rank r's main thread does.
@@ -199,5 +190,5 @@ func (y *System) StepText(r, i int) string {
 	case model.StepFlush:
 		return "commit what is open on " + queue()
 	}
-	return y.text(rk.cmds[int32(i)])
+	return y.text(rk.command(int32(i)))
 }
