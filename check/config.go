@@ -39,8 +39,8 @@ type Progress struct {
 var Reductions = []struct{ Name, Doc string }{
 	{"merge", "commit, start and finish of buffers and the handing over of tasks are taken at once where nothing observes them"},
 	{"ranks", "ranks that meet only in collectives of one stream are decided one by one"},
-	{"persistent", "a guaranteed transition that commutes with all that others may do is taken alone"},
-	{"sleep", "where ranks meet only in collectives, a search in breadth takes steps of different ranks that follow each other in one order only"},
+	{"persistent", "a guaranteed transition that commutes with all that others may do is taken alone, and so are the steps of a rank that is inside no collective"},
+	{"sleep", "where persistent is off and ranks meet only in collectives: steps of different ranks that follow each other are taken in one order only"},
 	{"symmetry", "states that differ by a permutation of identical ranks are one"},
 	{"slice", "only the updates that the slack certificate leaves open are tracked"},
 }

@@ -23,7 +23,7 @@ type evaluatorResult struct {
 	CanFinish                        bool        // some run finishes
 	sys                              *sim.System // on which Stuck's choices run; nil without a hang
 	Exhausted                        bool        // all was visited: only then does a false CanFinish mean that none does
-	Bound                            string      // "" or states, memory, time or interrupt
+	Bound                            string      // "" or max-states N, memory, time or interrupt
 }
 
 // An evaluatorStuck is a reachable stuck state with a run to it: indexes into Enabled of the

@@ -133,7 +133,7 @@ func (y *evaluatorSystem) search(ctx context.Context, b searchBounds) (*evaluato
 				continue
 			}
 			if b.states > 0 && g.states >= b.states {
-				return g, "states"
+				return g, maxStates(b.states)
 			}
 			if g.states&0xfff == 0 {
 				if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {

@@ -272,7 +272,7 @@ func TestEvaluatorFragment(t *testing.T) {
 func TestEvaluatorBounds(t *testing.T) {
 	p := reportedWorkload(model.Count, fullSize)
 	r, err := decideEvaluator(context.Background(), p, lagging(3), &Config{MaxStates: 50}, false)
-	if err != nil || r.Bound != "states" || r.States != 50 || r.Exhausted {
+	if err != nil || r.Bound != "max-states 50" || r.States != 50 || r.Exhausted {
 		t.Errorf("%+v, %v", r, err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())

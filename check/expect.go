@@ -7,13 +7,16 @@ import (
 )
 
 // expectation is whether the result is what the scenario's file expects of this run: met,
-// missed or none. Counters are searched for among all stuck states, whatever the run was
+// missed or none; none also where a bound came before the answer. Counters are searched for among all stuck states, whatever the run was
 // asked for, and `always` by asking whether some run finishes.
 func expectation(ctx context.Context, sc *model.Scenario, cfg Config, res *Result) string {
 	out := "none"
 	for _, x := range sc.Expect {
 		if !applies(sc, x, res) {
 			continue
+		}
+		if res.Verdict == Inconclusive && x.Verdict != res.Verdict.String() {
+			return "none"
 		}
 		if !meets(ctx, sc, cfg, x, res) {
 			return "missed"

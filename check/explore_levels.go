@@ -29,6 +29,9 @@ type levels struct {
 	count  int
 	trail  [][]origin // by level: where each state came from
 	crew   []*worker
+
+	trailed  int64 // states in trail
+	measured int64 // states when memory was last looked at
 }
 
 // A space is states of a fixed length and their successors.
@@ -97,7 +100,10 @@ type worker struct {
 	next        successors
 	deal        [][]uint64 // by shard: hash, origin and words of each state that awaits it
 	recent      []uint64   // hashes dealt out lately, by their lowest bits: small enough to stay close by
-	at          []int32    // places of the next level: see gather
+	touched     []int      // shards that something was dealt to
+	live        []*shard   // shards of which this worker was the first to keep something of the next level
+	kept        int64
+	at          []int32 // places of the next level: see gather
 	transitions int64
 	canFinish   bool
 	overflow    bool
@@ -197,14 +203,20 @@ func (l *levels) expand(lo, hi int) {
 	crew := l.crewFor(hi - lo)
 	n := hi - lo
 	each(crew, func(i int, w *worker) { l.dealOut(w, lo+n*i/len(crew), lo+n*(i+1)/len(crew)) })
-	each(crew, func(i int, me *worker) {
-		for sh := i; sh < len(l.shards); sh += len(crew) {
-			for _, w := range crew {
-				l.take(l.shards[sh], w.deal[sh], me)
-				w.deal[sh] = w.deal[sh][:0]
-			}
+	if len(crew) == 1 {
+		for _, sh := range crew[0].touched {
+			l.take(sh, crew, crew[0])
 		}
-	})
+	} else {
+		each(crew, func(i int, me *worker) {
+			for sh := i; sh < len(l.shards); sh += len(crew) {
+				l.take(sh, crew, me)
+			}
+		})
+	}
+	for _, w := range crew {
+		w.touched = w.touched[:0]
+	}
 }
 
 // dealOut lists the successors of the states lo to hi for the shards.
@@ -233,7 +245,11 @@ func (l *levels) dealOut(w *worker, lo, hi int) {
 				}
 				*recent = h
 			}
-			d := append(w.deal[h>>shardOf], h, uint64(originOf(place, next.choices[i])))
+			d := w.deal[h>>shardOf]
+			if len(d) == 0 {
+				w.touched = append(w.touched, int(h>>shardOf))
+			}
+			d = append(d, h, uint64(originOf(place, next.choices[i])))
 			if words == 1 {
 				d = append(d, next.states[i])
 			} else {
@@ -244,20 +260,28 @@ func (l *levels) dealOut(w *worker, lo, hi int) {
 	}
 }
 
-// take keeps in shard s what is new of the states dealt to it.
-func (l *levels) take(s *shard, dealt []uint64, me *worker) {
-	size := 2 + l.words
-	for ; len(dealt) > 0; dealt = dealt[size:] {
-		h, st := dealt[0], dealt[2:size]
-		key := st
-		if l.cfg.Exact {
-			key = me.key(st)
+// take keeps in a shard what is new of the states that the crew dealt to it.
+func (l *levels) take(sh int, crew []*worker, me *worker) {
+	s, size := l.shards[sh], 2+l.words
+	before := len(s.from)
+	for _, w := range crew {
+		for dealt := w.deal[sh]; len(dealt) > 0; dealt = dealt[size:] {
+			h, st := dealt[0], dealt[2:size]
+			key := st
+			if l.cfg.Exact {
+				key = me.key(st)
+			}
+			if s.seen.addHashed(key, h) {
+				s.states = append(s.states, st...)
+				s.from = append(s.from, origin(dealt[1]))
+			}
 		}
-		if s.seen.addHashed(key, h) {
-			s.states = append(s.states, st...)
-			s.from = append(s.from, origin(dealt[1]))
-		}
+		w.deal[sh] = w.deal[sh][:0]
 	}
+	if before == 0 && len(s.from) > 0 {
+		me.live = append(me.live, s)
+	}
+	me.kept += int64(len(s.from) - before)
 }
 
 // settle notes what the workers met in a round, in order.
@@ -281,13 +305,9 @@ func (l *levels) settle() {
 				}
 			}
 		}
-		w.transitions, w.stuck, w.wrong = 0, w.stuck[:0], w.wrong[:0]
+		l.out.states += w.kept
+		w.transitions, w.kept, w.stuck, w.wrong = 0, 0, w.stuck[:0], w.wrong[:0]
 	}
-	n := int64(0)
-	for _, s := range l.shards {
-		n += int64(s.seen.n)
-	}
-	l.out.states = n
 }
 
 // next makes the next level of what the shards kept, in the order of the parents: then equal
@@ -295,7 +315,12 @@ func (l *levels) settle() {
 // takes the children of a run of parents.
 func (l *levels) next() {
 	n := 0
-	for _, s := range l.shards {
+	var live []*shard
+	for _, w := range l.crew {
+		live = append(live, w.live...)
+		w.live = w.live[:0]
+	}
+	for _, s := range live {
 		n += len(s.from)
 	}
 	words := l.words
@@ -303,18 +328,19 @@ func (l *levels) next() {
 	trail := make([]origin, n)
 	crew := l.crewFor(n)
 	each(crew, func(i int, w *worker) {
-		w.gather(l, l.spare, trail, l.count*i/len(crew), l.count*(i+1)/len(crew))
+		w.gather(live, l.spare, trail, l.count*i/len(crew), l.count*(i+1)/len(crew))
 	})
-	for _, s := range l.shards {
+	for _, s := range live {
 		s.states, s.from = s.states[:0], s.from[:0]
 	}
 	l.level, l.spare = l.spare, l.level
 	l.count = n
 	l.trail = append(l.trail, trail)
+	l.trailed += int64(n)
 }
 
 // gather puts the children of the parents lo to hi in their places.
-func (w *worker) gather(l *levels, level []uint64, trail []origin, lo, hi int) {
+func (w *worker) gather(live []*shard, level []uint64, trail []origin, lo, hi int) {
 	w.at = slices.Grow(w.at[:0], hi-lo+1)[:hi-lo+1]
 	clear(w.at)
 	before := func(s *shard, place int) int {
@@ -322,7 +348,7 @@ func (w *worker) gather(l *levels, level []uint64, trail []origin, lo, hi int) {
 		return at
 	}
 	at := 0
-	for _, s := range l.shards {
+	for _, s := range live {
 		from, to := before(s, lo), before(s, hi)
 		at += from
 		for _, o := range s.from[from:to] {
@@ -334,8 +360,8 @@ func (w *worker) gather(l *levels, level []uint64, trail []origin, lo, hi int) {
 		w.at[i] = int32(at)
 		at += int(n)
 	}
-	words := l.words
-	for _, s := range l.shards {
+	words := len(level) / max(1, len(trail))
+	for _, s := range live {
 		for c := before(s, lo); c < len(s.from) && s.from[c].place() < hi; c++ {
 			to := &w.at[s.from[c].place()-lo]
 			trail[*to] = s.from[c]
@@ -369,15 +395,18 @@ func (l *levels) over() bool {
 		l.out.bound = l.cfg.bound()
 	case l.ctx.Err() != nil:
 		l.out.bound = boundOf(l.ctx)
-	case l.bytes() > l.memory:
-		l.out.bound = "memory"
+	case l.out.states-l.measured < 1<<12:
+	default:
+		if l.measured = l.out.states; l.bytes() > l.memory {
+			l.out.bound = "memory"
+		}
 	}
 	return l.out.bound != ""
 }
 
 // bytes is the memory in use.
 func (l *levels) bytes() int64 {
-	n := int64((cap(l.level) + cap(l.spare)) * 8)
+	n := int64(cap(l.level)+cap(l.spare))*8 + l.trailed*8
 	for _, s := range l.shards {
 		n += s.seen.bytes() + int64(cap(s.states)*8+cap(s.from)*8)
 	}
@@ -385,9 +414,6 @@ func (l *levels) bytes() int64 {
 		for i := range w.deal {
 			n += int64(cap(w.deal[i]) * 8)
 		}
-	}
-	for _, t := range l.trail {
-		n += int64(cap(t) * 8)
 	}
 	return n
 }

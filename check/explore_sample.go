@@ -54,19 +54,27 @@ func (e *exploration) sample(u *unit) {
 		}
 	}
 	u.reason = fmt.Sprintf("%d runs chosen by %s: no proof of what was not seen", u.found.runs, e.strategy())
-	if e.cfg.Strategy == "pct" {
-		u.miss = e.miss(u, longest)
-	}
+	u.miss = e.miss(u, longest)
 }
 
-// miss is the bound on the chance that every run missed a bug of the depth asked for: each
-// finds one with probability at least 1/(n·k^(d−1)) for n agents, k steps and depth d
-// (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
+// doubt is the chance of having missed something at which bounds are stated.
+const doubt = 0.05
+
+// miss says what the runs are unlikely to have missed: whatever one run of the strategy
+// shows with a large enough chance, for the runs are independent; and of pct a bug of the
+// depth asked for, which each run finds with probability at least 1/(n·k^(d−1)) for n
+// agents, k steps and depth d (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
 func (e *exploration) miss(u *unit, longest int) string {
-	d := e.depth()
+	d, runs := e.depth(), float64(u.found.runs)
+	if e.cfg.Strategy != "pct" {
+		return fmt.Sprintf("what one run in %.0f shows, or more often, was missed with a chance of at most %g", max(1, math.Floor(runs/-math.Log(doubt))), doubt)
+	}
 	n := float64(pctAgents(u.sys))
 	p := 1 / (n * math.Pow(float64(max(longest, 1)), float64(d-1)))
-	miss := math.Exp(float64(u.found.runs) * math.Log1p(-p))
+	miss := math.Exp(runs * math.Log1p(-p))
+	if miss > 0.99 {
+		return fmt.Sprintf("no useful bound for bugs of depth %d (%d agents, %d steps): that takes about %.1g runs", d, int(n), longest, math.Log(doubt)/math.Log1p(-p))
+	}
 	return fmt.Sprintf("a bug of depth %d was missed with a chance of at most %.3g (%d agents, %d steps)", d, miss, int(n), longest)
 }
 

@@ -131,7 +131,9 @@ const overflowBound = "unfinished buffers of a queue"
 const deepStates = 1 << 20
 
 // bound is the word for the bound on states.
-func (c *Config) bound() string { return fmt.Sprintf("max-states %d", c.MaxStates) }
+func (c *Config) bound() string { return maxStates(c.MaxStates) }
+
+func maxStates(n int64) string { return fmt.Sprintf("max-states %d", n) }
 
 // symmetric reports whether all ranks run one schedule and none names another.
 func (f *fragment) symmetric() bool {

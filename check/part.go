@@ -43,6 +43,7 @@ const (
 	partFinal   = 1 << iota // the rank has done all it was given
 	partAwaits              // an agent is inside a collective
 	partOrphans             // nobody is left to help its GPU
+	partMoves               // some step other than a departure is guaranteed
 )
 
 // maxPart and maxPartWords bound the states of a part, and the words of all of them.
@@ -101,6 +102,9 @@ func newPart(s *search, program *model.Schedule, groups []string) *part {
 			p.search.normalise(st, &t)
 			e.next, e.bad, e.taken = number(st), p.search.bad, uint32(p.search.out.transitions)
 			p.steps, p.trans = append(p.steps, e), append(p.trans, t)
+			if !e.possible && e.group < 0 {
+				p.facts[i] |= partMoves
+			}
 		}
 	}
 	p.first = append(p.first, int32(len(p.steps)))

@@ -19,7 +19,7 @@ type product struct {
 	shift  []uint
 	mask   []uint64
 	groups []string
-	alone  bool // departures may be taken alone
+	alone  bool // departures, and the steps of one rank, may be taken alone
 	sleeps bool // see asleep
 	begun  sim.Violations
 	first  uint64
@@ -36,7 +36,7 @@ func newProduct(s *search) *product {
 	if len(programs) < 2 {
 		return nil
 	}
-	p := &product{s: s, alone: s.persistent(), sleeps: s.cfg.reduces("sleep") && s.order == nil}
+	p := &product{s: s, alone: s.persistent(), sleeps: s.cfg.reduces("sleep") && !s.persistent() && s.order == nil}
 	var distinct []*model.Schedule
 	var met [][]meeting
 	for r, program := range programs {
@@ -197,14 +197,25 @@ func (p *product) path(choices []choice, property string) path {
 	return run
 }
 
-// In a product a choice is a step of a rank's state and the rank, and tells whether
-// departures were taken after it.
-const (
-	choiceRank    = 17 // lowest bit
-	choiceSettled = 1 << 16
-)
+// In a product a choice is a step of a rank's state and the rank.
+const choiceRank = 16 // lowest bit
 
-func (c choice) step() (rank, j int) { return int(c >> choiceRank), int(c & (choiceSettled - 1)) }
+func (c choice) step() (rank, j int) { return int(c >> choiceRank), int(c & (1<<choiceRank - 1)) }
+
+// enough is a rank whose steps need to be taken alone in st, or -1: one that can move for
+// sure and is inside no collective. Nothing that others do enables or disables a step of it
+// before it moves, and in every run to a stuck state it does (a persistent set, Godefroid
+// 1996).
+func (p *product) enough(st uint64) int {
+	if p.alone {
+		for r, own := range p.parts {
+			if own.facts[p.at(st, r)]&(partAwaits|partMoves) == partMoves {
+				return r
+			}
+		}
+	}
+	return -1
+}
 
 // asleep is the number of ranks, from the first on, whose steps other than departures need
 // not be taken in a state to which by led: rank r moved there last, so for a rank q before
@@ -213,9 +224,9 @@ func (c choice) step() (rank, j int) { return int(c >> choiceRank), int(c & (cho
 // leave it to another in the same way, but only to a rank after r, so some state takes it
 // (sleep sets, Godefroid 1996, of the last transition only: a state that is stored needs
 // no more of them than its first parent gives). Permuting ranks would change that order, so
-// that symmetry goes without.
+// that symmetry goes without; where only some ranks are taken, the argument does not hold.
 func (p *product) asleep(by choice) int {
-	if !p.sleeps || by == noChoice || by&choiceSettled != 0 {
+	if !p.sleeps || by == noChoice {
 		return 0
 	}
 	r, _ := by.step()
@@ -251,10 +262,13 @@ func (x *productExplorer) key(st []uint64) []uint64 {
 func (x *productExplorer) expand(states []uint64, by choice, out *successors) {
 	st := states[0]
 	out.final = true
-	asleep := x.asleep(by)
+	asleep, enough := x.asleep(by), x.enough(st)
 	for r, own := range x.parts {
 		i := x.product.at(st, r)
 		out.final = out.final && own.facts[i]&partFinal != 0
+		if enough >= 0 && r != enough {
+			continue
+		}
 		steps := own.steps[own.first[i]:own.first[i+1]]
 		for j := range steps {
 			e := &steps[j]
@@ -266,14 +280,13 @@ func (x *productExplorer) expand(states []uint64, by choice, out *successors) {
 				continue
 			}
 			out.transitions += int64(e.taken)
-			bad, c := e.bad, choice(r<<choiceRank|j)
+			bad := e.bad
 			next := x.settle(x.move(st, r, e), func(_ int, _ int32, e *step) {
 				bad |= e.bad
-				c |= choiceSettled
 				out.transitions += int64(e.taken)
 			})
 			out.states = append(out.states, next)
-			out.choices = append(out.choices, c)
+			out.choices = append(out.choices, choice(r<<choiceRank|j))
 			out.bad = append(out.bad, bad)
 		}
 	}

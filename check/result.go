@@ -105,7 +105,7 @@ func (s *Status) UnmarshalText(b []byte) error {
 type Result struct {
 	Version     int               `json:"fencesim"`
 	Scenario    string            `json:"scenario"`
-	Discipline  string            `json:"discipline,omitempty"` // "" for explicit schedules
+	Discipline  string            `json:"discipline"` // "" for explicit schedules
 	Ranks       int               `json:"ranks"`
 	Machine     model.Machine     `json:"machine"`
 	Verdict     Verdict           `json:"verdict"`
@@ -124,7 +124,7 @@ type Result struct {
 	Coverage    *Coverage         `json:"coverage,omitempty"`  // of a sample
 	Stuck       []Stuck           `json:"stuck"`
 	Violations  []Found           `json:"violations,omitempty"`
-	Shrunk      *Shrunk           `json:"shrunk,omitempty"`
+	Shrunk      *Shrunk           `json:"shrunk"` // nil if nothing was
 	Advice      []Advice          `json:"advice"`
 	Reductions  []string          `json:"reductions"`
 	Expect      string            `json:"expect"` // met, missed, none
