@@ -181,6 +181,10 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 				l.text = fmt.Sprintf("%s; %s stands behind it on the same %s", text, update, holder)
 				l.why = fmt.Sprintf("%s waits for %s, which stands behind the wait on the same agent", who, update)
 				l.on = st.Agent
+			case y.Ended(x.s, y.RankOf(st.Agent)) && y.AgentKindOf(st.Agent) != sim.Queue:
+				l.text = fmt.Sprintf("%s; %s of %s never runs: its process has ended", text, update, holder)
+				l.why = fmt.Sprintf("%s waits for %s of %s, whose process has ended", who, update, holder)
+				l.on, l.kind = -1, "ended"
 			case st.Handed:
 				l.text = fmt.Sprintf("%s; %s of %s has not run", text, update, holder)
 			default:

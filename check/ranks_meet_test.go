@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/fencesim/fencesim/internal/naive"
@@ -40,33 +39,7 @@ func meetingGraphs(rng *rand.Rand) ([]*model.Schedule, model.Machine) {
 			*b = *a
 		}
 	}
-	useInputs(g)
-	useInputs(&mirror)
 	return []*model.Schedule{model.LowerGraph(g, d, ev), model.LowerGraph(&mirror, d, ev)}, m
-}
-
-// useInputs lets nobody read the result of a send, which is none, but what was sent.
-func useInputs(g *model.Graph) {
-	for i := range g.Arrays {
-		if g.Arrays[i].Kind != model.OpSend {
-			continue
-		}
-		sent := g.Arrays[i].In[0]
-		for j := i + 1; j < len(g.Arrays); j++ {
-			in := g.Arrays[j].In
-			for k := range in {
-				if in[k] == int32(i) {
-					in[k] = sent
-				}
-			}
-			if len(in) == 2 && in[0] == in[1] {
-				g.Arrays[j].In = in[:1]
-			}
-		}
-		if !slices.Contains(g.Outputs, int32(i)) {
-			g.Outputs = append(g.Outputs, int32(i))
-		}
-	}
 }
 
 // TestMeetingsMatchNaive: ranks of graphs that meet are decided as the naive search of all

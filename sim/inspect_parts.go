@@ -14,3 +14,6 @@ func (y *System) FencesOf(r int32) (lo, hi int32) {
 
 // Arrived is how often the rank of group part g has arrived there.
 func (y *System) Arrived(s State, g int32) int { return int(y.groups[g].arrived.get(s)) }
+
+// Ended reports whether the process of rank r has ended.
+func (y *System) Ended(s State, r int32) bool { return y.ranks[r].dead.get(s) != 0 }

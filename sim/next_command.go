@@ -165,6 +165,7 @@ func (y *System) applyCommand(s State, t Transition) Violations {
 		}
 		v = y.read(s, x, gpu)
 		y.letGo(s, t.Agent)
+		y.write(s, x) // in a graph a send has a result, what it was given
 		if t.Kind == KindJoin {
 			z := y.cmdAt(t.Peer, t.PeerCmd)
 			y.letGo(s, t.Peer)
