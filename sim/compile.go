@@ -65,6 +65,8 @@ type compiler struct {
 	toCPU    [][]storeRef
 	toGPU    [][]storeRef
 	rules    []uint8  // per fence: the GPU's store rule
+	stored   []uint64 // per fence: largest value that is stored
+	added    []uint64 // per fence: the sum of all that is added
 	values   []uint64 // per fence: largest value
 	eventMax []uint32
 	freed    []bool
@@ -107,6 +109,7 @@ func (c *compiler) declare(r int32) {
 	for _, f := range p.Fences {
 		i := c.fence(r, f.Name)
 		c.fences[i].initial = f.Initial
+		c.stored[i] = max(c.stored[i], uint64(f.Initial))
 		c.values[i] = max(c.values[i], uint64(f.Initial))
 		if f.Store != "" {
 			c.rules[i] = storeRule(f.Store)

@@ -202,9 +202,11 @@ func (c *compiler) fenceCommand(x *Command, gpu bool, queue int32) {
 	f := x.object
 	switch x.op {
 	case model.OpUpdate, model.OpReset, model.OpRelease:
-		c.values[f] = max(c.values[f], uint64(x.value))
+		c.stored[f] = max(c.stored[f], uint64(x.value))
+		c.values[f] = min(c.stored[f]+c.added[f], model.Released)
 	case model.OpAdd:
-		c.values[f] = min(c.values[f]+uint64(x.value), model.Released)
+		c.added[f] += uint64(x.value)
+		c.values[f] = min(c.stored[f]+c.added[f], model.Released)
 	case model.OpFree:
 		c.freed[f] = true
 	}

@@ -57,6 +57,7 @@ func (c *compiler) newFence(r int32, name string) int32 {
 	i := int32(len(c.fences))
 	c.fences = append(c.fences, fence{rank: r, name: name})
 	c.values, c.freed = append(c.values, 0), append(c.freed, false)
+	c.stored, c.added = append(c.stored, 0), append(c.added, 0)
 	c.toCPU, c.toGPU = append(c.toCPU, nil), append(c.toGPU, nil)
 	c.rules = append(c.rules, storeRule(c.Machine.Store))
 	return i

@@ -123,7 +123,7 @@ func (b *byteSize) Set(text string) error {
 			continue
 		}
 		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(v > 0 && v*float64(u.size) < math.MaxInt64) {
+		if err != nil || !(v*float64(u.size) >= 1 && v*float64(u.size) < math.MaxInt64) {
 			break
 		}
 		*b = byteSize(v * float64(u.size))
