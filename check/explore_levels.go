@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencesim/fencesim/model"
@@ -11,10 +12,10 @@ import (
 )
 
 // levels visits the states of a space breadth first, one level at a time, on several cores.
-// What it finds does not depend on their number: a round takes a run of the level; each
-// worker takes a part of it and deals the successors out, in order, to the shards of the
-// visited set; each shard then takes what was dealt to it, in order, so that the first of
-// equal states is kept; and the next level is what the shards kept, in the order of the parents. A
+// What it finds does not depend on their number: a round takes a run of the level in pieces;
+// of each piece the successors are dealt out, in order, to the shards of the visited set;
+// each shard then takes what was dealt to it, piece after piece, so that the first of equal
+// states is kept; and the next level is what the shards kept, in the order of the parents. A
 // shard's table is small enough to stay close to the core while the shard is at work, so
 // that a look-up is rarely a trip to memory (delayed duplicate detection: Korf 2003). A state
 // remembers its parent's place and the choice there, from which a shortest run, counted in
@@ -29,6 +30,7 @@ type levels struct {
 	count  int
 	trail  [][]origin // by level: where each state came from
 	crew   []*worker
+	pieces []*piece // of a round
 
 	trailed  int64 // states in trail
 	measured int64 // states when memory was last looked at
@@ -97,13 +99,17 @@ type shard struct {
 // worker is what one goroutine needs for itself.
 type worker struct {
 	explorer
-	next        successors
+	next   successors
+	recent []uint64 // hashes dealt out lately, by their lowest bits: small enough to stay close by
+	live   []*shard // shards of which this worker was the first to keep something of the next level
+	kept   int64
+	at     []int32 // places of the next level: see gather
+}
+
+// piece is what came of a run of the level. A worker takes pieces in their order.
+type piece struct {
 	deal        [][]uint64 // by shard: hash, origin and words of each state that awaits it
-	recent      []uint64   // hashes dealt out lately, by their lowest bits: small enough to stay close by
 	touched     []int      // shards that something was dealt to
-	live        []*shard   // shards of which this worker was the first to keep something of the next level
-	kept        int64
-	at          []int32 // places of the next level: see gather
 	transitions int64
 	canFinish   bool
 	overflow    bool
@@ -142,9 +148,13 @@ func (s *search) runLevels(all bool) {
 	for range 1 << shardBits {
 		l.shards = append(l.shards, &shard{seen: newVisited(l.words, s.cfg.Exact)})
 	}
-	for range min(n, 1<<shardBits) {
-		l.crew = append(l.crew, &worker{explorer: l.space.hire(), deal: make([][]uint64, 1<<shardBits), recent: make([]uint64, recentSize)})
+	n = min(n, 1<<shardBits)
+	for range n {
+		l.crew = append(l.crew, &worker{explorer: l.space.hire(), recent: make([]uint64, recentSize)})
 		l.crew[len(l.crew)-1].recent[0] = 1 // no hash 0 yet
+	}
+	for range pieceCount(n) {
+		l.pieces = append(l.pieces, &piece{deal: make([][]uint64, 1<<shardBits)})
 	}
 	l.begin()
 	for l.count > 0 {
@@ -184,15 +194,31 @@ func (l *levels) crewFor(n int) []*worker {
 	return l.crew
 }
 
-// each runs f for every worker of a crew at once.
-func each(crew []*worker, f func(i int, w *worker)) {
+// pieceCount is how many pieces a crew divides work into: more than one each, for a worker may
+// be slower than another.
+func pieceCount(crew int) int {
+	if crew == 1 {
+		return 1
+	}
+	return 2 * crew
+}
+
+// share runs f for the numbers below n, each on the next worker of a crew that is free.
+func share(crew []*worker, n int, f func(k int, w *worker)) {
 	if len(crew) == 1 {
-		f(0, crew[0])
+		for k := range n {
+			f(k, crew[0])
+		}
 		return
 	}
 	var wg sync.WaitGroup
-	for i, w := range crew {
-		wg.Go(func() { f(i, w) })
+	var next atomic.Int64
+	for _, w := range crew {
+		wg.Go(func() {
+			for k := int(next.Add(1)) - 1; k < n; k = int(next.Add(1)) - 1 {
+				f(k, w)
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -201,26 +227,25 @@ func each(crew []*worker, f func(i int, w *worker)) {
 // the new ones.
 func (l *levels) expand(lo, hi int) {
 	crew := l.crewFor(hi - lo)
+	pieces := l.pieces[:pieceCount(len(crew))]
 	n := hi - lo
-	each(crew, func(i int, w *worker) { l.dealOut(w, lo+n*i/len(crew), lo+n*(i+1)/len(crew)) })
-	if len(crew) == 1 {
-		for _, sh := range crew[0].touched {
-			l.take(sh, crew, crew[0])
+	share(crew, len(pieces), func(k int, w *worker) {
+		l.dealOut(w, pieces[k], lo+n*k/len(pieces), lo+n*(k+1)/len(pieces))
+	})
+	if len(pieces) == 1 {
+		for _, sh := range pieces[0].touched {
+			l.take(sh, pieces, crew[0])
 		}
 	} else {
-		each(crew, func(i int, me *worker) {
-			for sh := i; sh < len(l.shards); sh += len(crew) {
-				l.take(sh, crew, me)
-			}
-		})
+		share(crew, len(l.shards), func(sh int, w *worker) { l.take(sh, pieces, w) })
 	}
-	for _, w := range crew {
-		w.touched = w.touched[:0]
+	for _, p := range pieces {
+		p.touched = p.touched[:0]
 	}
 }
 
 // dealOut lists the successors of the states lo to hi for the shards.
-func (l *levels) dealOut(w *worker, lo, hi int) {
+func (l *levels) dealOut(w *worker, p *piece, lo, hi int) {
 	words, came := l.words, l.trail[len(l.trail)-1]
 	for place := lo; place < hi; place++ {
 		if place&0xff == 0 && l.ctx.Err() != nil {
@@ -229,15 +254,15 @@ func (l *levels) dealOut(w *worker, lo, hi int) {
 		next := &w.next
 		next.reset()
 		w.explorer.expand(l.level[place*words:(place+1)*words], came[place].choice(), next)
-		w.transitions += next.transitions
-		w.canFinish = w.canFinish || next.final
-		w.overflow = w.overflow || next.overflow
+		p.transitions += next.transitions
+		p.canFinish = p.canFinish || next.final
+		p.overflow = p.overflow || next.overflow
 		if !next.sure && !next.final {
-			w.stuck = append(w.stuck, int32(place))
+			p.stuck = append(p.stuck, int32(place))
 		}
 		for i, h := range next.hashes {
 			if b := next.bad[i]; b != 0 {
-				w.wrong = append(w.wrong, wrong{int32(place), next.choices[i], b})
+				p.wrong = append(p.wrong, wrong{int32(place), next.choices[i], b})
 			}
 			if recent := &w.recent[h&(recentSize-1)]; !l.cfg.Exact {
 				if *recent == h {
@@ -245,9 +270,9 @@ func (l *levels) dealOut(w *worker, lo, hi int) {
 				}
 				*recent = h
 			}
-			d := w.deal[h>>shardOf]
+			d := p.deal[h>>shardOf]
 			if len(d) == 0 {
-				w.touched = append(w.touched, int(h>>shardOf))
+				p.touched = append(p.touched, int(h>>shardOf))
 			}
 			d = append(d, h, uint64(originOf(place, next.choices[i])))
 			if words == 1 {
@@ -255,64 +280,66 @@ func (l *levels) dealOut(w *worker, lo, hi int) {
 			} else {
 				d = append(d, next.states[i*words:(i+1)*words]...)
 			}
-			w.deal[h>>shardOf] = d
+			p.deal[h>>shardOf] = d
 		}
 	}
 }
 
-// take keeps in a shard what is new of the states that the crew dealt to it.
-func (l *levels) take(sh int, crew []*worker, me *worker) {
+// take keeps in a shard what is new of the states that were dealt to it.
+func (l *levels) take(sh int, pieces []*piece, w *worker) {
 	s, size := l.shards[sh], 2+l.words
 	before := len(s.from)
-	for _, w := range crew {
-		for dealt := w.deal[sh]; len(dealt) > 0; dealt = dealt[size:] {
+	for _, p := range pieces {
+		for dealt := p.deal[sh]; len(dealt) > 0; dealt = dealt[size:] {
 			h, st := dealt[0], dealt[2:size]
 			key := st
 			if l.cfg.Exact {
-				key = me.key(st)
+				key = w.key(st)
 			}
 			if s.seen.addHashed(key, h) {
 				s.states = append(s.states, st...)
 				s.from = append(s.from, origin(dealt[1]))
 			}
 		}
-		w.deal[sh] = w.deal[sh][:0]
+		p.deal[sh] = p.deal[sh][:0]
 	}
 	if before == 0 && len(s.from) > 0 {
-		me.live = append(me.live, s)
+		w.live = append(w.live, s)
 	}
-	me.kept += int64(len(s.from) - before)
+	w.kept += int64(len(s.from) - before)
 }
 
-// settle notes what the workers met in a round, in order.
+// settle notes what was met in a round, in order.
 func (l *levels) settle() {
-	for _, w := range l.crew {
-		if w.overflow {
+	for _, p := range l.pieces {
+		if p.overflow {
 			l.out.bound = overflowBound
 			return
 		}
 	}
-	for _, w := range l.crew {
-		l.out.transitions += w.transitions
-		l.out.canFinish = l.out.canFinish || w.canFinish
-		for _, place := range w.stuck {
+	for _, p := range l.pieces {
+		l.out.transitions += p.transitions
+		l.out.canFinish = l.out.canFinish || p.canFinish
+		for _, place := range p.stuck {
 			l.hangAt(place)
 		}
-		for _, b := range w.wrong {
+		for _, b := range p.wrong {
 			for _, word := range b.what.Words() {
 				if _, ok := l.out.violated[word]; !ok {
 					l.out.violated[word] = l.rebuild(int(b.place), b.choice, word)
 				}
 			}
 		}
+		p.transitions, p.stuck, p.wrong = 0, p.stuck[:0], p.wrong[:0]
+	}
+	for _, w := range l.crew {
 		l.out.states += w.kept
-		w.transitions, w.kept, w.stuck, w.wrong = 0, 0, w.stuck[:0], w.wrong[:0]
+		w.kept = 0
 	}
 }
 
 // next makes the next level of what the shards kept, in the order of the parents: then equal
-// successors come close to each other, and worker.recent knows most of them. Each worker
-// takes the children of a run of parents.
+// successors come close to each other, and worker.recent knows most of them.
 func (l *levels) next() {
 	n := 0
 	var live []*shard
@@ -327,8 +354,9 @@ func (l *levels) next() {
 	l.spare = slices.Grow(l.spare[:0], n*words)[:n*words]
 	trail := make([]origin, n)
 	crew := l.crewFor(n)
-	each(crew, func(i int, w *worker) {
-		w.gather(live, l.spare, trail, l.count*i/len(crew), l.count*(i+1)/len(crew))
+	pieces := pieceCount(len(crew))
+	share(crew, pieces, func(k int, w *worker) {
+		w.gather(live, l.spare, trail, l.count*k/pieces, l.count*(k+1)/pieces)
 	})
 	for _, s := range live {
 		s.states, s.from = s.states[:0], s.from[:0]
@@ -410,9 +438,9 @@ func (l *levels) bytes() int64 {
 	for _, s := range l.shards {
 		n += s.seen.bytes() + int64(cap(s.states)*8+cap(s.from)*8)
 	}
-	for _, w := range l.crew {
-		for i := range w.deal {
-			n += int64(cap(w.deal[i]) * 8)
+	for _, p := range l.pieces {
+		for i := range p.deal {
+			n += int64(cap(p.deal[i]) * 8)
 		}
 	}
 	return n
