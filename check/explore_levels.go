@@ -352,7 +352,7 @@ func (l *levels) next() {
 	}
 	words := l.words
 	l.spare = slices.Grow(l.spare[:0], n*words)[:n*words]
-	trail := make([]origin, n)
+	trail := populate(make([]origin, n))
 	crew := l.crewFor(n)
 	pieces := pieceCount(len(crew))
 	share(crew, pieces, func(k int, w *worker) {

@@ -102,7 +102,7 @@ func equal(a, b []uint64) bool {
 
 func (v *visited) grow() {
 	old := v.table
-	v.table = make([]uint64, 2*len(old))
+	v.table = populate(make([]uint64, 2*len(old)))
 	mask := uint64(len(v.table) - 1)
 	for _, e := range old {
 		if e == 0 {
