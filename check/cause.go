@@ -211,6 +211,10 @@ func (x *explainer) needFence(who string, b sim.Blocked) link {
 		return link{fmt.Sprintf("%s; the update that reaches %d was dropped with its buffer, which was killed or failed", text, b.Target),
 			fmt.Sprintf("%s waits for %s to reach %d; the update was dropped with its buffer, which was killed or failed", who, name, b.Target), -1, "dropped"}
 	}
+	if gpu, cpu := y.Views(x.s, b.Fence); executed && slices.ContainsFunc(stores, func(st sim.Store) bool { return st.Add }) {
+		return link{fmt.Sprintf("%s; its updates and adds have run, in an order that ends at %d", text, max(gpu, cpu)),
+			fmt.Sprintf("%s waits for %s to reach %d; its updates and adds have run, in an order that ends at %d", who, name, b.Target, max(gpu, cpu)), -1, "overwritten"}
+	}
 	if executed {
 		return link{fmt.Sprintf("%s; every store that reached %d has run, and the value was overwritten with a smaller one or lost", text, b.Target),
 			fmt.Sprintf("%s waits for %s to reach %d, which was stored and then overwritten by a smaller value", who, name, b.Target), -1, "overwritten"}

@@ -15,10 +15,10 @@ func expectation(ctx context.Context, sc *model.Scenario, cfg Config, res *Resul
 		if !applies(sc, x, res) {
 			continue
 		}
-		if res.Verdict == Inconclusive && x.Verdict != res.Verdict.String() {
-			return "none"
-		}
 		if !meets(ctx, sc, cfg, x, res) {
+			if leftOpen(x, res) {
+				return "none"
+			}
 			return "missed"
 		}
 		out = "met"
@@ -45,6 +45,19 @@ func meets(ctx context.Context, sc *model.Scenario, cfg Config, x model.Expectat
 	}
 	finishes, known, err := Finishes(ctx, sc, cfg)
 	return err == nil && known && !finishes
+}
+
+// leftOpen reports whether a bound ended a result that might else have been what x asks for.
+func leftOpen(x model.Expectation, res *Result) bool {
+	switch {
+	case res.Bound == "":
+		return false
+	case res.Verdict == Inconclusive:
+		return x.Verdict != res.Verdict.String()
+	case x.Verdict == Hang.String():
+		return res.Properties["hang"] != Holds
+	}
+	return x.Verdict == res.Verdict.String()
 }
 
 // applies reports whether an expectation speaks of this run: same discipline, machine and

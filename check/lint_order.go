@@ -57,7 +57,8 @@ type lintFence struct {
 	adds, maxima, resets, plain bool
 	gpuStores                   int
 	cpuWaits                    bool
-	most                        uint64
+	added                       uint64 // all that is added
+	most                        uint64 // the largest store, and all that is added: what it can reach in any order
 	awaited                     []bool // by store: some wait needs it
 }
 
@@ -172,7 +173,7 @@ func (x *lintOrder) collect() {
 				v := uint64(c.Value)
 				if c.Op == model.OpAdd {
 					f.adds = true
-					f.most += v
+					f.added += v
 					v += values[c.Object]
 				} else {
 					f.most = max(f.most, v)
@@ -207,8 +208,8 @@ func (x *lintOrder) collect() {
 	for i := range x.fences {
 		f := &x.fences[i]
 		f.awaited = make([]bool, len(f.stores))
-		if f.adds { // the sum of all of them, whatever the order
-			f.most = max(f.most, values[i])
+		if f.adds {
+			f.most += f.added
 		}
 		if x.m.Buffers == model.Overlap || x.m.Dispatch == model.Concurrent {
 			f.rising = f.rising && (f.gpuStores < 2 || f.allMax)

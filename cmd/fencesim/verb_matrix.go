@@ -47,7 +47,7 @@ Exit status:
   1  --catalog: an expectation is missed
   2  wrong usage or input
   3  interrupted before the end`,
-		Example: `  fencesim matrix mlx-one-group
+		Example: `  fencesim matrix mlx-one-group-broken
   fencesim matrix case.yaml --machines ideal,lag-0,lag-1 --json
   fencesim matrix --catalog
   fencesim matrix --catalog --only dist-`,
