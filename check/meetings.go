@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fencesim/fencesim/model"
 )
@@ -16,65 +17,61 @@ type meeting struct {
 // meetings lists the groups of a schedule, or says why it meets other ranks in another way.
 func meetings(p *model.Schedule) ([]meeting, string) {
 	var all []meeting
-	outside := func(c *model.Command) string {
+	why := ""
+	eachCommand(p, func(stream int, c *model.Command) {
 		switch {
+		case why != "":
 		case c.Op == model.OpSend || c.Op == model.OpRecv:
-			return "send and recv"
+			why = "send and recv"
 		case c.Fence() && c.Rank != model.OwnRank:
-			return "a fence of another rank"
+			why = "a fence of another rank"
+		case c.Op == model.OpCollective && stream < 0:
+			why = "a collective outside a CPU stream"
 		case c.Op == model.OpCollective:
-			return "a collective outside a CPU stream"
+			group := p.Streams[stream].Name
+			if c.Group != model.NoSym {
+				group = p.Names.Of(c.Group)
+			}
+			at := slices.IndexFunc(all, func(m meeting) bool { return m.group == group })
+			if at < 0 {
+				at = len(all)
+				all = append(all, meeting{group: group, stream: stream})
+			}
+			if all[at].stream != stream {
+				why = "collectives on two CPU streams"
+			}
+			all[at].names = append(all[at].names, p.Names.Of(c.Name))
 		}
-		return ""
+	})
+	if why != "" {
+		return nil, why
 	}
+	return all, ""
+}
+
+// eachCommand calls f for every command of a schedule, with the CPU stream that has it; -1
+// for those of others.
+func eachCommand(p *model.Schedule, f func(stream int, c *model.Command)) {
 	for i := range p.Queues {
 		for j := range p.Queues[i].Commands {
-			if why := outside(&p.Queues[i].Commands[j]); why != "" {
-				return nil, why
-			}
+			f(-1, &p.Queues[i].Commands[j])
 		}
 		for _, h := range p.Queues[i].OnFinish {
 			for j := range h {
-				if why := outside(&h[j]); why != "" {
-					return nil, why
-				}
+				f(-1, &h[j])
 			}
 		}
 	}
 	for _, st := range p.Steps() {
 		if st.Command != nil {
-			if why := outside(st.Command); why != "" {
-				return nil, why
-			}
+			f(-1, st.Command)
 		}
 	}
 	for i := range p.Streams {
 		for j := range p.Streams[i].Tasks {
-			c := &p.Streams[i].Tasks[j]
-			if c.Op != model.OpCollective {
-				if why := outside(c); why != "" {
-					return nil, why
-				}
-				continue
-			}
-			group := p.Streams[i].Name
-			if c.Group != model.NoSym {
-				group = p.Names.Of(c.Group)
-			}
-			at := 0
-			for at < len(all) && all[at].group != group {
-				at++
-			}
-			if at == len(all) {
-				all = append(all, meeting{group: group, stream: i})
-			}
-			if all[at].stream != i {
-				return nil, "collectives on two CPU streams"
-			}
-			all[at].names = append(all[at].names, p.Names.Of(c.Name))
+			f(i, &p.Streams[i].Tasks[j])
 		}
 	}
-	return all, ""
 }
 
 // mismatch says where collectives of one group differ by name at the same place; "" nowhere.

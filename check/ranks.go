@@ -47,72 +47,33 @@ func decompose(programs []*model.Schedule) string {
 	return ""
 }
 
-// collectives lists the collectives of a schedule that has them on one CPU stream and
-// shares nothing else with other ranks.
+// collectives lists the collectives of a schedule that has them on one CPU stream, ends with
+// its work and shares nothing else with other ranks.
 func collectives(p *model.Schedule) ([]string, string) {
-	var seq []string
-	group := ""
-	outside := func(c *model.Command) string {
-		switch {
-		case c.Op == model.OpSend || c.Op == model.OpRecv:
-			return "send and recv"
-		case c.Fence() && c.Rank != model.OwnRank:
-			return "a fence of another rank"
-		case c.Op == model.OpCollective:
-			return "a collective outside a CPU stream"
-		case c.Op == model.OpDie:
-			return "a process that ends early"
-		}
-		return ""
-	}
-	for i := range p.Queues {
-		for j := range p.Queues[i].Commands {
-			if why := outside(&p.Queues[i].Commands[j]); why != "" {
-				return nil, why
-			}
-		}
-		for _, h := range p.Queues[i].OnFinish {
-			for j := range h {
-				if why := outside(&h[j]); why != "" {
-					return nil, why
-				}
-			}
-		}
-	}
 	for _, st := range p.Steps() {
 		if st.Kind == model.StepExit {
 			return nil, "a process that ends early"
 		}
-		if st.Command != nil {
-			if why := outside(st.Command); why != "" {
-				return nil, why
-			}
-		}
 	}
-	with := -1
-	for i := range p.Streams {
-		for j := range p.Streams[i].Tasks {
-			c := &p.Streams[i].Tasks[j]
-			if c.Op != model.OpCollective {
-				if why := outside(c); why != "" {
-					return nil, why
-				}
-				continue
-			}
-			if with >= 0 && with != i {
-				return nil, "collectives on two CPU streams"
-			}
-			with = i
-			name := p.Streams[i].Name
-			if c.Group != model.NoSym {
-				name = p.Names.Of(c.Group)
-			}
-			if group != "" && name != group {
-				return nil, "two groups of collectives"
-			}
-			group = name
-			seq = append(seq, group+" "+p.Names.Of(c.Name))
-		}
+	early := false
+	eachCommand(p, func(_ int, c *model.Command) { early = early || c.Op == model.OpDie })
+	if early {
+		return nil, "a process that ends early"
+	}
+	ms, why := meetings(p)
+	switch {
+	case why != "":
+		return nil, why
+	case len(ms) == 0:
+		return nil, ""
+	case len(ms) > 1 && ms[0].stream != ms[1].stream:
+		return nil, "collectives on two CPU streams"
+	case len(ms) > 1:
+		return nil, "two groups of collectives"
+	}
+	var seq []string
+	for _, name := range ms[0].names {
+		seq = append(seq, ms[0].group+" "+name)
 	}
 	return seq, ""
 }
