@@ -13,15 +13,17 @@ type states struct{ *search }
 // space is the space to search: a product where ranks meet only in collectives, and whole
 // states otherwise.
 func (s *search) space() space {
-	if p := newProduct(s); p != nil && !s.cfg.whole {
-		s.out.slept = p.sleeps
-		return p
+	if !s.cfg.whole {
+		if p := newProduct(s); p != nil {
+			s.out.slept = p.sleeps
+			return p
+		}
 	}
-	return &states{s.apart()}
+	return &states{s.fresh()}
 }
 
-// apart is a copy of s with buffers of its own, for a search in breadth.
-func (s *search) apart() *search {
+// fresh is a copy of s with buffers of its own, for a search in breadth.
+func (s *search) fresh() *search {
 	c := *s
 	c.out = newFound()
 	c.wide = true
@@ -40,7 +42,7 @@ func (p *states) begin(out *successors) {
 	out.states, out.bad, out.transitions = first, append(out.bad, p.bad), p.out.transitions
 }
 
-func (p *states) hire() explorer { return &states{p.apart()} }
+func (p *states) hire() explorer { return &states{p.fresh()} }
 
 func (p *states) key(st []uint64) []uint64 {
 	if p.order == nil {

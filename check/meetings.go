@@ -28,19 +28,16 @@ func meetings(p *model.Schedule) ([]meeting, string) {
 		case c.Op == model.OpCollective && stream < 0:
 			why = "a collective outside a CPU stream"
 		case c.Op == model.OpCollective:
-			group := p.Streams[stream].Name
-			if c.Group != model.NoSym {
-				group = p.Names.Of(c.Group)
-			}
-			at := slices.IndexFunc(all, func(m meeting) bool { return m.group == group })
+			m, _ := meetingOf(p, &p.Streams[stream], c, 0, 1)
+			at := slices.IndexFunc(all, func(o meeting) bool { return o.group == m.with })
 			if at < 0 {
 				at = len(all)
-				all = append(all, meeting{group: group, stream: stream})
+				all = append(all, meeting{group: m.with, stream: stream})
 			}
 			if all[at].stream != stream {
 				why = "collectives on two CPU streams"
 			}
-			all[at].names = append(all[at].names, p.Names.Of(c.Name))
+			all[at].names = append(all[at].names, m.name)
 		}
 	})
 	if why != "" {
@@ -72,6 +69,16 @@ func eachCommand(p *model.Schedule, f func(stream int, c *model.Command)) {
 			f(i, &p.Streams[i].Tasks[j])
 		}
 	}
+}
+
+// endsEarly reports whether the process of a schedule may end before its work does.
+func endsEarly(p *model.Schedule) bool {
+	early := false
+	eachCommand(p, func(_ int, c *model.Command) { early = early || c.Op == model.OpDie })
+	for _, st := range p.Steps() {
+		early = early || st.Kind == model.StepExit
+	}
+	return early
 }
 
 // mismatch says where collectives of one group differ by name at the same place; "" nowhere.

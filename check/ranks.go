@@ -50,14 +50,7 @@ func decompose(programs []*model.Schedule) string {
 // collectives lists the collectives of a schedule that has them on one CPU stream, ends with
 // its work and shares nothing else with other ranks.
 func collectives(p *model.Schedule) ([]string, string) {
-	for _, st := range p.Steps() {
-		if st.Kind == model.StepExit {
-			return nil, "a process that ends early"
-		}
-	}
-	early := false
-	eachCommand(p, func(_ int, c *model.Command) { early = early || c.Op == model.OpDie })
-	if early {
+	if endsEarly(p) {
 		return nil, "a process that ends early"
 	}
 	ms, why := meetings(p)

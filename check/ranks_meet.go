@@ -21,13 +21,11 @@ func meetAlone(programs []*model.Schedule, m model.Machine) string {
 	for r, p := range programs {
 		with := -1
 		shared := ""
-		everyCommand(p, func(stream int, c *model.Command) {
+		eachCommand(p, func(stream int, c *model.Command) {
 			switch {
 			case shared != "":
 			case c.Fence() && c.Rank != model.OwnRank:
 				shared = "a fence of another rank"
-			case c.Op == model.OpDie:
-				shared = "a process that ends early"
 			case c.Op != model.OpCollective && c.Op != model.OpSend && c.Op != model.OpRecv:
 			case stream < 0:
 				shared = "ranks meet outside CPU streams"
@@ -37,12 +35,10 @@ func meetAlone(programs []*model.Schedule, m model.Machine) string {
 				with = stream
 			}
 		})
-		for _, st := range p.Steps() {
-			if st.Kind == model.StepExit {
-				shared = "a process that ends early"
-			}
-		}
-		if shared != "" {
+		switch {
+		case endsEarly(p):
+			return "a process that ends early"
+		case shared != "":
 			return shared
 		}
 		if with < 0 {
@@ -56,31 +52,6 @@ func meetAlone(programs []*model.Schedule, m model.Machine) string {
 		}
 	}
 	return meetInOrder(lists, m.Transport.Buffered)
-}
-
-// everyCommand calls f for every command of a schedule with the CPU stream that it is on, or
-// -1.
-func everyCommand(p *model.Schedule, f func(stream int, c *model.Command)) {
-	for i := range p.Queues {
-		for j := range p.Queues[i].Commands {
-			f(-1, &p.Queues[i].Commands[j])
-		}
-		for _, h := range p.Queues[i].OnFinish {
-			for j := range h {
-				f(-1, &h[j])
-			}
-		}
-	}
-	for i := range p.Streams {
-		for j := range p.Streams[i].Tasks {
-			f(i, &p.Streams[i].Tasks[j])
-		}
-	}
-	for _, st := range p.Steps() {
-		if st.Command != nil {
-			f(-1, st.Command)
-		}
-	}
 }
 
 // passing is p with sends and receives that wait for nobody.

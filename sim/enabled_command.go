@@ -33,12 +33,24 @@ func (y *System) target(s State, x *Command) uint32 {
 	return rk.late[x.object][rk.at.get(s)]
 }
 
+// takesSlot reports whether a command takes a slot in a transition of its own.
+func takesSlot(op model.Op) bool {
+	return op == model.OpWait || op == model.OpSend || op == model.OpRecv
+}
+
 // enabledCommand appends what command x of an agent may do in its phase ph.
 func (y *System) enabledCommand(s State, x *Command, agent, b, ph int32, buf []Transition) []Transition {
 	t := Transition{Kind: KindRun, Agent: agent, Buffer: b, Cmd: x.index}
 	a := &y.agents[agent]
 	slotted := y.m.slots > 0 && a.kind == agentQueue
 	free := !slotted || y.ranks[a.rank].used.int(s) < y.m.slots
+	if slotted && ph == phaseNew && takesSlot(x.op) {
+		if !free {
+			return buf
+		}
+		t.Kind = KindTake
+		return append(buf, t)
+	}
 	switch x.op {
 	case model.OpUpdate, model.OpRelease:
 		if !free {
@@ -52,13 +64,6 @@ func (y *System) enabledCommand(s State, x *Command, agent, b, ph int32, buf []T
 			return buf
 		}
 	case model.OpWait:
-		if slotted && ph == phaseNew {
-			if !free {
-				return buf
-			}
-			t.Kind = KindTake
-			break
-		}
 		if !y.satisfied(s, x) {
 			if a.kind != agentQueue || !y.m.spinLimit {
 				return buf
@@ -91,13 +96,6 @@ func (y *System) enabledCommand(s State, x *Command, agent, b, ph int32, buf []T
 		}
 		t.Kind = KindLeave
 	case model.OpSend:
-		if slotted && ph == phaseNew {
-			if !free {
-				return buf
-			}
-			t.Kind = KindTake
-			break
-		}
 		if y.m.buffered == 0 {
 			return y.enabledJoins(s, x, t, buf)
 		}
@@ -105,13 +103,6 @@ func (y *System) enabledCommand(s State, x *Command, agent, b, ph int32, buf []T
 			return buf
 		}
 	case model.OpRecv:
-		if slotted && ph == phaseNew {
-			if !free {
-				return buf
-			}
-			t.Kind = KindTake
-			break
-		}
 		if y.m.buffered == 0 {
 			return buf
 		}

@@ -81,7 +81,7 @@ func (y *System) applyKill(s State, q *queue, b int32) Violations {
 
 // holdsSlot reports whether a command that has begun keeps a slot.
 func holdsSlot(op model.Op) bool {
-	return op == model.OpWait || op == model.OpCollective || op == model.OpSend || op == model.OpRecv
+	return op == model.OpCollective || takesSlot(op)
 }
 
 // abandon finishes started buffer b without the rest of its commands.
