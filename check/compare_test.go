@@ -3,14 +3,17 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fencesim/fencesim/internal/naive"
 	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
 )
 
 func env(name string, def int) int {
@@ -131,6 +134,34 @@ func TestExploreGraphsMatchesNaive(t *testing.T) {
 			if cfg.Strategy == "" && !cfg.All {
 				proofs[fmt.Sprintf("%v %v", res.Verdict, res.Proof)]++
 			}
+		}
+	}
+	t.Log(proofs)
+}
+
+// TestExploreGraphRanksMatchNaive is the same for two ranks whose graphs send each other
+// arrays, where what one rank receives may end an active task of it. Whether they can finish,
+// and how they can be stuck, is what the search without reductions finds.
+func TestExploreGraphRanksMatchNaive(t *testing.T) {
+	proofs := map[string]int{}
+	first := env("FENCESIM_SEED", 0)
+	for i := first; i < first+env("FENCESIM_RUNS", seeds(600, 80)); i++ {
+		programs, m := naive.RandomGraphPair(rand.New(rand.NewPCG(uint64(i), 3)))
+		want, ok := naive.Explore(programs, m, 10000)
+		if !ok {
+			proofs["too large"]++
+			continue
+		}
+		name := fmt.Sprintf("FENCESIM_SEED=%d FENCESIM_RUNS=1 go test ./check -run %s", i, t.Name())
+		res := decideAll(t, programs, m, Config{})
+		agrees(t, name, want, res, false, func() string { return naive.Text(programs, m) })
+		proofs[fmt.Sprintf("%v %v", res.Verdict, res.Proof)]++
+		f := analyse(sim.Compile(programs, m, sim.Options{}))
+		plain := searchSystem(context.Background(), f, &Config{Reductions: []string{}, Workers: 1}, true)
+		reduced := searchSystem(context.Background(), f, &Config{Reductions: []string{"merge", "persistent"}, Workers: 1}, true)
+		if plain.canFinish != want.CanFinish || reduced.canFinish != want.CanFinish || !sameKeys(plain.stuck, reduced.stuck) {
+			t.Errorf("%s: can finish %v, without reductions %v, naive %v; stuck %v, without reductions %v\n%s", name, reduced.canFinish, plain.canFinish, want.CanFinish,
+				slices.Collect(maps.Keys(reduced.stuck)), slices.Collect(maps.Keys(plain.stuck)), naive.Text(programs, m))
 		}
 	}
 	t.Log(proofs)

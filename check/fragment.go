@@ -40,6 +40,7 @@ type fragment struct {
 	gpuAwaits []bool          // by event
 	remote    bool            // some command names a fence of another rank
 	allocs    bool            // some command takes memory
+	overdraws bool            // some agent may give back more than it has taken
 	fails     bool            // some command of a queue fails
 	from      *[2][]sources   // stores by fence and signals by event, once an order asks
 }
@@ -77,6 +78,7 @@ func (f *fragment) objects() {
 	for a := range f.commands {
 		agent, rank := int32(a), y.RankOf(int32(a))
 		gpu := y.AgentKindOf(agent) == sim.Queue
+		held := int64(0) // memory taken and not given back
 		if y.AgentKindOf(agent) == sim.MainThread {
 			for _, st := range y.MainSteps(rank) {
 				f.exits[rank] = f.exits[rank] || st.Kind == model.StepExit
@@ -123,6 +125,10 @@ func (f *fragment) objects() {
 				f.fails = f.fails || gpu
 			case model.OpAlloc:
 				f.allocs = true
+				held += int64(c.Value())
+			case model.OpDealloc:
+				held -= int64(c.Value())
+				f.overdraws = f.overdraws || gpu || held < 0
 			case model.OpIdle:
 				f.idle[rank] = true
 			case model.OpDie:
@@ -197,7 +203,7 @@ func (f *fragment) safe(s sim.State, t sim.Transition) bool {
 	if gpu && f.killed {
 		return false
 	}
-	if f.counted(s, t, rank) {
+	if f.counted(s, t, rank) || t.Kind == sim.KindJoin && f.counted(s, t, y.RankOf(t.Peer)) {
 		return false
 	}
 	if t.Kind == sim.KindFinish {
@@ -213,9 +219,10 @@ func (f *fragment) safe(s sim.State, t sim.Transition) bool {
 	return true
 }
 
-// counted reports whether t ends an active task while a throttle test may come.
+// counted reports whether t ends an active task of a rank while a throttle test may come
+// there.
 func (f *fragment) counted(s sim.State, t sim.Transition, rank int32) bool {
-	return f.y.ThrottleAhead(s, rank) && f.y.Counted(s, t)
+	return f.y.ThrottleAhead(s, rank) && f.y.TasksEnded(s, t, rank) > 0
 }
 
 func (f *fragment) safeStep(s sim.State, t sim.Transition, rank int32) bool {
@@ -259,8 +266,8 @@ func (f *fragment) safeCommand(c *sim.Command, gpu bool) bool {
 		return f.m.Payload == model.PayloadIgnored || f.reads == ""
 	case model.OpSend, model.OpRecv:
 		return f.pairSafe(c) && f.safeReads(c) && f.safeWrites(c)
-	case model.OpDealloc:
-		return true
+	case model.OpDealloc: // what is given back too much is lost, so that an alloc may come too late
+		return f.m.Memory == 0 || !f.overdraws
 	case model.OpAlloc:
 		return f.m.Memory == 0
 	case model.OpFail:

@@ -95,7 +95,6 @@ type walk struct {
 	ended   []int // by rank: counted buffers and tasks that have ended
 	at      []int // by rank: throttle step tested last, not known yet whether it blocked; -1 none
 	early   map[int32]int
-	counted [][][]uint32
 }
 
 func newWalk(y *sim.System) *walk {
@@ -115,47 +114,14 @@ func (w *walk) each(s sim.State, enabled []sim.Transition, choice int) {
 		return
 	}
 	r := int(w.y.RankOf(t.Agent))
-	switch w.y.AgentKindOf(t.Agent) {
-	case sim.MainThread:
+	if w.y.AgentKindOf(t.Agent) == sim.MainThread {
 		if t.Kind == sim.KindStep && w.y.Step(t).Kind == model.StepThrottle && w.y.Contested(s, t) && w.at[r] != int(t.Cmd) {
 			w.at[r] = int(t.Cmd)
 			w.choices[r].Blocks[int(t.Cmd)] = w.ended[r]
 		}
-	case sim.Queue:
-		if (t.Kind == sim.KindFinish || t.Kind == sim.KindKill) && w.y.Counted(s, t) {
-			w.ended[r]++
-		}
-	case sim.CPUStream:
-		if w.task(r, t.Agent, t.Cmd, t.Kind) {
-			w.ended[r]++
-		}
-		if t.Kind == sim.KindJoin && w.y.AgentKindOf(t.Peer) == sim.CPUStream {
-			if o := int(w.y.RankOf(t.Peer)); w.task(o, t.Peer, t.PeerCmd, sim.KindRun) {
-				w.ended[o]++
-			}
-		}
+		return
 	}
-}
-
-// task reports whether a transition ends a counted task of a stream.
-func (w *walk) task(r int, agent, cmd int32, kind sim.Kind) bool {
-	switch kind {
-	case sim.KindArrive, sim.KindTest, sim.KindSleep:
-		return false
+	for i := range w.ended {
+		w.ended[i] += w.y.TasksEnded(s, t, int32(i))
 	}
-	if w.counted == nil {
-		for _, p := range w.y.Programs {
-			var all [][]uint32
-			for i := range p.Streams {
-				all = append(all, countTasks(&p.Streams[i]))
-			}
-			w.counted = append(w.counted, all)
-		}
-	}
-	first := agent
-	for first > 0 && w.y.AgentKindOf(first-1) == sim.CPUStream && w.y.RankOf(first-1) == int32(r) {
-		first--
-	}
-	c := w.counted[r][agent-first]
-	return c[cmd+1] > c[cmd]
 }

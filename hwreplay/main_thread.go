@@ -137,6 +137,9 @@ func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Tr
 	active, blocks, seen, at := 0, false, []int(nil), int64(0)
 	ready := x.spin(a, func() bool {
 		at = x.now() - x.begun
+		// Room is looked at first: it can only grow until this thread commits, so that what
+		// is there before the tasks are counted is there at the moment of the count.
+		room := !x.anyFull(rk, i)
 		active, _, seen = x.active(rk)
 		blocks = active > int(st.N)
 		switch {
@@ -145,7 +148,7 @@ func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Tr
 		case imposed:
 			blocks = true
 		}
-		return !blocks || !x.anyFull(rk, i)
+		return !blocks || room
 	})
 	if !ready {
 		return false

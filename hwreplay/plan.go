@@ -83,7 +83,7 @@ func NewPlan(programs []*model.Schedule, m model.Machine) *Plan {
 		for i := range s.Streams {
 			p.agent(a, agentPlan{kind: sim.CPUStream, rank: r, name: s.Streams[i].Name, index: i}, s.Streams[i].Tasks)
 			rk.streams = append(rk.streams, a)
-			rk.counted = append(rk.counted, countTasks(&s.Streams[i]))
+			rk.counted = append(rk.counted, s.Streams[i].ActiveTasks())
 			a++
 		}
 		for i := range s.Queues {
@@ -192,26 +192,4 @@ func (p *Plan) held() bool {
 	m := &p.Machine
 	return m.Buffers == model.Overlap || m.Device == model.Exclusive ||
 		m.Watchdog != model.WatchdogOff && m.AfterKill == model.Ignore
-}
-
-// countTasks is the number of active tasks among the first i tasks of a stream, as package
-// sim counts them: explicit schedules have two dispatches an operation, every tenth active.
-func countTasks(s *model.Stream) []uint32 {
-	out := make([]uint32, len(s.Tasks)+1)
-	dispatches := 0
-	for i := range s.Tasks {
-		n := 0
-		if s.Counted != nil {
-			n = int(s.Counted[i])
-		} else {
-			switch s.Tasks[i].Op {
-			case model.OpKernel, model.OpCollective, model.OpSend, model.OpRecv:
-				per := model.DefaultEvaluator.DispatchesPerTask
-				n = (dispatches+2)/per - dispatches/per
-				dispatches += 2
-			}
-		}
-		out[i+1] = out[i] + uint32(n)
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -210,8 +211,19 @@ func (x *run) poll(rk *runRank) {
 
 // active is package sim's number of active tasks of a rank, how many counted ones have
 // ended, and what it was read from: the buffers finished of each queue and the tasks done
-// of each stream.
+// of each stream. All were so at one moment: they only grow, and are read until two
+// readings in a row agree.
 func (x *run) active(rk *runRank) (active, ended int, seen []int) {
+	var last []int
+	for seen == nil || !slices.Equal(last, seen) {
+		last = seen
+		active, ended, seen = x.tally(rk)
+	}
+	return active, ended, seen
+}
+
+// tally is one reading for active, its parts one after the other.
+func (x *run) tally(rk *runRank) (active, ended int, seen []int) {
 	seen = make([]int, 0, 4)
 	rk.mu.Lock()
 	x.poll(rk)

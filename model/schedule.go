@@ -64,6 +64,19 @@ type Stream struct {
 	Counted []uint8
 }
 
+// ActiveTasks returns, for each number of tasks from 0 to all of them, how many active tasks
+// those first ones are.
+func (s *Stream) ActiveTasks() []uint32 {
+	out := make([]uint32, len(s.Tasks)+1)
+	for i := range s.Tasks {
+		out[i+1] = out[i]
+		if s.Counted != nil {
+			out[i+1] += uint32(s.Counted[i])
+		}
+	}
+	return out
+}
+
 // StepKind is what a step of the main thread does.
 type StepKind uint8
 

@@ -33,7 +33,7 @@ func (c *compiler) commands(r int32) {
 		src := &p.Streams[i]
 		st := &c.System.streams[rk.streams.lo+int32(i)]
 		st.cmds = make([]Command, len(src.Tasks))
-		st.counted = countTasks(src)
+		st.counted = src.ActiveTasks()
 		for j := range src.Tasks {
 			st.cmds[j] = c.command(r, st.agent, src.Name, &src.Tasks[j], int32(j), -1, 0)
 		}
@@ -65,18 +65,6 @@ func (c *compiler) commands(r int32) {
 	c.encodedBefore(r)
 	c.at[r].ownArrays = span{arrays, int32(len(c.arrays))}
 	c.at[r].ownEvents = span{events, int32(len(c.events))}
-}
-
-// countTasks is the number of active tasks among the first i tasks of a stream.
-func countTasks(s *model.Stream) []uint32 {
-	out := make([]uint32, len(s.Tasks)+1)
-	for i := range s.Tasks {
-		out[i+1] = out[i]
-		if s.Counted != nil {
-			out[i+1] += uint32(s.Counted[i])
-		}
-	}
-	return out
 }
 
 // encodedBefore fills the tables of a graph's main thread: commands encoded and updates

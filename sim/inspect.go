@@ -152,23 +152,29 @@ func (y *System) ThrottleAhead(s State, r int32) bool {
 	return rk.at.int(s) <= rk.lastThrottle
 }
 
-// Counted reports whether t ends an active task: the finish of a counted buffer, or the
-// last transition of a counted CPU task.
-func (y *System) Counted(s State, t Transition) bool {
-	a := &y.agents[t.Agent]
-	switch a.kind {
-	case agentQueue:
-		if t.Kind != KindFinish && t.Kind != KindKill {
-			return false
+// TasksEnded returns how many of a rank's counted buffers and CPU tasks t ends: 0, 1, or 2
+// where both sides of a join are such tasks.
+func (y *System) TasksEnded(s State, t Transition, rank int32) int {
+	n := 0
+	if a := &y.agents[t.Agent]; a.rank == rank {
+		switch a.kind {
+		case agentQueue:
+			q := &y.queues[a.index]
+			n += b2i((t.Kind == KindFinish || t.Kind == KindKill) && (q.fixed || q.slot(t.Buffer).counted.get(s) != 0))
+		case agentStream:
+			n += b2i((t.Kind == KindRun || t.Kind == KindLeave || t.Kind == KindJoin) && y.streams[a.index].counts(t.Cmd))
 		}
-		q := &y.queues[a.index]
-		return q.fixed || q.slot(t.Buffer).counted.get(s) != 0
-	case agentStream:
-		st := &y.streams[a.index]
-		return st.counted[t.Cmd+1] > st.counted[t.Cmd]
 	}
-	return false
+	if t.Kind == KindJoin {
+		if a := &y.agents[t.Peer]; a.rank == rank && a.kind == agentStream {
+			n += b2i(y.streams[a.index].counts(t.PeerCmd))
+		}
+	}
+	return n
 }
+
+// counts reports whether task i of a stream is an active task.
+func (st *stream) counts(i int32) bool { return st.counted[i+1] > st.counted[i] }
 
 // Copy makes dst a copy of src, which has the same length.
 func Copy(dst, src State) { copy(dst, src) }
