@@ -80,5 +80,7 @@ var mutants = []mutant{
 	// The search.
 	{"persistent-idle", "check", "return f.m.GPUToCPU.Mode == model.VisUnordered || !y.IdleOnly(s, t)", "return true", "an arrival that a commit withdraws is taken alone"},
 	{"persistent-throttle", "check", "return !f.y.Contested(s, t)", "return true", "a contested throttle test is taken alone"},
-	{"persistent-counted", "check", "return f.y.ThrottleAhead(s, rank) && f.y.Counted(s, t)", "return false", "the end of an active task is taken alone"},
+	{"persistent-counted", "check", "return f.y.ThrottleAhead(s, rank) && f.y.TasksEnded(s, t, rank) > 0", "return false", "the end of an active task is taken alone"},
+	{"persistent-join", "check", " || t.Kind == sim.KindJoin && f.counted(s, t, y.RankOf(t.Peer))", "", "a receive that ends an active task is taken alone"},
+	{"persistent-dealloc", "check", "return f.m.Memory == 0 || !f.overdraws", "return true", "memory that was not taken is given back alone"},
 }

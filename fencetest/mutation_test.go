@@ -23,6 +23,7 @@ import (
 var mutationSuites = []struct{ pkg, of, run string }{
 	{"./fencetest", "model sim check", "^(TestReportedChain|TestIndependentReductions|TestTargetsThatComeTooLate|TestOrderMismatchIsSeen|TestThrottleCutsBehindTheLastUpdate|TestFewerSlotsNeverCure|TestExactRule|TestExactRuleOfGraphs|TestSlackIsSafe|TestIdealMachineNeverHangs|TestMoreLagNeverCures|TestLaterTargetNeverCures|TestMoreRanksNeverCure|TestNotOrdered|TestPlainSearchEqualsNaive|TestSchedulesEqualNaive|TestHistoriesAreLinearizable|TestReductionsEqualNone|TestOneRunEqualsExhaustive|TestReplayEqualsRun)$"},
 	{"./model", "model", "^(TestWorkedExample|TestGroupsFollowTheWidth|TestTapeIsATopologicalOrder|TestForcedAndSection)$"},
+	{"./check", "check", "^TestSafeCommutes$"},
 	{"./internal/naive", "model sim", "^(TestLockstep|TestSmallArrays|TestEvaluatorRules|TestCutsByDefinition|TestEventsConcurrent|TestPipeline)$"},
 }
 
