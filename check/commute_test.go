@@ -79,23 +79,23 @@ type reached struct {
 // commute says what is wrong with taking a alone where b is enabled too; "" if nothing is.
 // What was violated before counts for nothing.
 func commute(y *sim.System, s sim.State, bad sim.Violations, a, b sim.Transition) string {
-	after := func(s sim.State, first, second sim.Transition) (sim.State, sim.Violations, bool) {
+	after := func(s sim.State, first, second sim.Transition, guaranteed bool) (sim.State, sim.Violations, bool) {
 		s, v := y.Next(s, first)
 		for _, t := range y.Enabled(s, nil) {
 			same := t
 			same.Possible = second.Possible
-			if same == second && (!t.Possible || second.Possible || t.Kind == sim.KindVisible) {
+			if same == second && !(guaranteed && t.Possible) {
 				s, w := y.Next(s, t)
 				return s, v | w, true
 			}
 		}
 		return nil, 0, false
 	}
-	ab, v, ok := after(s, a, b)
+	ab, v, ok := after(s, a, b, !b.Possible && b.Kind != sim.KindVisible)
 	if !ok {
 		return "it takes away the second"
 	}
-	ba, w, ok := after(s, b, a)
+	ba, w, ok := after(s, b, a, true)
 	switch {
 	case !ok:
 		return "the second takes it away"
