@@ -106,16 +106,25 @@ func readsBack(t *testing.T, s *Scenario) {
 	}
 }
 
+// written is a scenario as JSON.
+func written(t *testing.T, s *Scenario) []byte {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // longKey finds a key that is longer than YAML allows on a line.
 var longKey = regexp.MustCompile(`"(?:\\.|[^"\\]){1000,}"\s*:`)
 
 // halfPair finds an escape of one half of a surrogate pair, alone or not.
 var halfPair = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
 
-// Whatever is JSON, on one line, is read as such: its faults are those of a scenario, never of
-// syntax. The exceptions are a key of more than 1000 bytes, which YAML does not allow, and half
-// a surrogate pair, which is no character; a line end between a key and its colon is none of
-// YAML either.
+// Whatever is JSON is read as such, and the same on one line: its faults are those of a
+// scenario, never of syntax. The exceptions are a key of more than 1000 bytes, which YAML does
+// not allow, and half a surrogate pair, which is no character.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{headline, explicit} {
 		s, err := Parse("f.yaml", []byte(text))
@@ -127,21 +136,28 @@ func FuzzParseJSON(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(j)
+		var wide bytes.Buffer
+		if err := json.Indent(&wide, j, "\t", "\t"); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(wide.Bytes())
+		f.Add(bytes.ReplaceAll(wide.Bytes(), []byte(":"), []byte("\n:")))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		var line bytes.Buffer
 		if len(src) > mostFuzzed || json.Compact(&line, src) != nil || !bytes.HasPrefix(line.Bytes(), []byte("{")) || longKey.Match(src) {
 			return
 		}
-		src = line.Bytes()
 		s, err := Parse("f.json", src)
+		if one, oneErr := Parse("f.json", line.Bytes()); (err == nil) != (oneErr == nil) || err == nil && !bytes.Equal(written(t, s), written(t, one)) {
+			t.Fatalf("%v; on one line %v", err, oneErr)
+		}
 		var direct Scenario
 		switch e := json.Unmarshal(src, &direct); {
 		case err == nil && e != nil:
 			t.Fatalf("a scenario, and as a value %v", e)
 		case err == nil:
-			a, _ := json.Marshal(s)
-			b, _ := json.Marshal(&direct)
+			a, b := written(t, s), written(t, &direct)
 			if !bytes.Equal(a, b) {
 				t.Fatalf("as a file\n%s\nas a value\n%s", a, b)
 			}

@@ -121,12 +121,37 @@ func isJSON(src []byte) bool {
 	return len(s) > 0 && s[0] == '{'
 }
 
+// spaceJSON moves, on a copy, what JSON lets stand where YAML does not: tabs outside of
+// strings become spaces, and a colon that follows the line end behind its key goes before it.
+// Lines and their lengths stay as they are, but for such a colon.
+func spaceJSON(src []byte) []byte {
+	out := bytes.Clone(src)
+	quoted := false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			if quoted = !quoted; quoted {
+				continue
+			}
+			space := out[i+1:]
+			space = space[:len(space)-len(bytes.TrimLeft(space, " \t\r\n"))]
+			if end := i + 1 + len(space); end < len(out) && out[end] == ':' && bytes.ContainsAny(space, "\r\n") {
+				copy(out[i+2:], space)
+				out[i+1] = ':'
+			}
+		case c == '\t' && !quoted:
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
 // escapeJSON rewrites what JSON allows and YAML reads otherwise: the escapes of
 // the slash and of surrogate pairs, and characters that YAML forbids or takes for line ends.
 func escapeJSON(src []byte) []byte {
-	if i := bytes.IndexByte(src, '{'); bytes.IndexByte(src[:i], '\t') >= 0 { // YAML wants spaces there
-		src = append(bytes.ReplaceAll(src[:i], []byte{'\t'}, []byte{' '}), src[i:]...)
-	}
+	src = spaceJSON(src)
 	if bytes.IndexByte(src, '\\') >= 0 {
 		src = escapes.ReplaceAllFunc(src, func(e []byte) []byte {
 			switch {

@@ -88,11 +88,11 @@ func TestParseHostile(t *testing.T) {
 	}
 }
 
-// TestParseJSON reads what only JSON allows: no spaces, tabs, surrogate pairs, raw
+// TestParseJSON reads what only JSON allows: no spaces, tabs, a colon on the next line, surrogate pairs, raw
 // characters that YAML takes for line ends.
 func TestParseJSON(t *testing.T) {
 	want := "a\u2028b \U0001F600 \u007f / \u0085."
-	text := "\t{\"fencesim\":1,\r\n\t\"about\":\"a\u2028b \\ud83d\\uDE00 \u007f \\/ \u0085.\",\"generate\":{\"kind\":\"random\",\"seed\":18446744073709551615,\"size\":3}}"
+	text := "\t{\"fencesim\"\n:1,\r\n\t\"about\"\t \r\n\t:\t\"a\u2028b \\ud83d\\uDE00 \u007f \\/ \u0085.\",\"generate\":{\"kind\":\"random\",\"seed\":18446744073709551615,\t\"size\":3\t}\t\n}\t\n\t"
 	if !json.Valid([]byte(text)) {
 		t.Fatal("the test's text is no JSON")
 	}
