@@ -230,10 +230,15 @@ func (d *evaluatorDriver) event(e evaluatorEvent) error {
 		d.take(i)
 	case actEnd:
 		for d.at.q < e.q || len(d.at.flying) > 0 && d.at.flying[0] <= 2*e.q+1 {
-			if d.moveQueue() || d.moveMain() {
-				continue
+			var err error
+			switch {
+			case d.moveQueue(), d.moveMain():
+			case d.synchronizes(): // what the queue lacks may not be encoded yet
+				err = d.advanceMain()
+			default:
+				err = d.unblockQueue()
 			}
-			if err := d.unblockQueue(); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -248,9 +253,9 @@ func (d *evaluatorDriver) advanceMain() error {
 	if d.moveMain() {
 		return nil
 	}
-	if m := d.at.m; int(m) < len(d.y.main) && d.y.main[m].Kind == model.StepSynchronize {
+	if d.synchronizes() {
 		switch {
-		case d.y.runsFreely(m):
+		case d.y.runsFreely(d.at.m):
 			return d.runTasks(d.at.p + 1)
 		case d.moveQueue():
 			return nil
@@ -258,6 +263,12 @@ func (d *evaluatorDriver) advanceMain() error {
 		return d.unblockQueue()
 	}
 	return d.fail("move the main thread at step %d", d.at.m)
+}
+
+// synchronizes reports whether the main thread stands at a step that waits for all of a
+// queue or stream.
+func (d *evaluatorDriver) synchronizes() bool {
+	return int(d.at.m) < len(d.y.main) && d.y.main[d.at.m].Kind == model.StepSynchronize
 }
 
 // settle brings every agent to where it is in s, a stuck state, and takes what is guaranteed.

@@ -38,7 +38,8 @@ type seedFile struct {
 }
 
 // Seeds replays each case of a folder, NAME.yaml, on the simulator and on every backend of
-// hwreplay that is present, and fails those that are stale. With -fencesim.add=FILE it
+// hwreplay that is present, fails those that are stale, and explores the scenario, which must
+// not be proved free of what its run shows. With -fencesim.add=FILE it
 // first adds a case for a scenario file: the first seed from -fencesim.seed (or 1) on whose
 // random run violates something, or a run that finishes if 10,000 violate nothing.
 func Seeds(t *testing.T, dir string) {
@@ -64,6 +65,9 @@ func Seeds(t *testing.T, dir string) {
 			trace, err := f.run()
 			if err != nil {
 				t.Fatalf("stale: %v\nfencesim replay - --seed %d # with the scenario in %s", err, f.Seed, file)
+			}
+			if err := f.explore(); err != nil {
+				t.Error(err)
 			}
 			for _, backend := range backends {
 				switch err := f.replay(backend, trace); {
@@ -150,6 +154,19 @@ func words(y *sim.System, run sim.Run) string {
 		y.Apply(s, buf[c])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// explore decides the case's scenario: the error is that of the exploration, or that it
+// proves the absence of what the run shows. A bound that it meets is no error.
+func (f *seedFile) explore() error {
+	res, err := check.Explore(context.Background(), f.scenario, check.Config{All: true, NoShrink: true, MaxStates: 200_000})
+	switch {
+	case err != nil:
+		return fmt.Errorf("explored: %w", err)
+	case res.Properties[f.Property] == check.Holds:
+		return fmt.Errorf("explored, %s holds by %s; a run shows it", f.Property, res.Proofs[f.Property])
+	}
+	return nil
 }
 
 func compile(sc *model.Scenario) (*sim.System, error) {
