@@ -92,8 +92,12 @@ func randomCase(rng *rand.Rand) *evaluatorCase {
 	} else {
 		c.g = randomNodes(rng, 2+rng.IntN(2))
 	}
-	if one(6) {
-		c.g.Evals = []model.GraphEval{{Outputs: c.g.Outputs, Sync: true}}
+	if one(4) { // some array first, perhaps another, then the outputs
+		for range rng.IntN(3) {
+			some := int32(1 + rng.IntN(len(c.g.Arrays)-1))
+			c.g.Evals = append(c.g.Evals, model.GraphEval{Outputs: []int32{some}, Sync: !one(3)})
+		}
+		c.g.Evals = append(c.g.Evals, model.GraphEval{Outputs: c.g.Outputs, Sync: one(2)})
 	}
 	c.e = model.Evaluator{BFSWidth: 1 + rng.IntN(4), MaxOps: 1 + rng.IntN(6), MaxMB: 1 + rng.IntN(6),
 		MaxActive: 1 + rng.IntN(3), DispatchesPerTask: 1 + rng.IntN(4)}
@@ -115,6 +119,10 @@ func randomCase(rng *rand.Rand) *evaluatorCase {
 		c.m.Store = model.StoreGuarded
 	}
 	c.p = model.LowerGraph(c.g, c.d, c.e)
+	if len(c.g.Evals) > 1 && evaluatorFragment(c.p, c.m) != "" {
+		c.g.Evals = nil
+		c.p = model.LowerGraph(c.g, c.d, c.e)
+	}
 	return c
 }
 
