@@ -130,8 +130,8 @@ func (a *aim) valueOf(s, n sim.State, t sim.Transition) uint32 {
 
 // passes reports whether t is a wait that could not pass if the counter were at the goal.
 func (a *aim) passes(t sim.Transition, counter int32) bool {
-	c := &a.y.Commands(t.Agent)[t.Cmd]
-	return c.Op == model.OpWait && c.Object == counter && c.Value > a.goal.GPU
+	c := &a.y.Table(t.Agent)[t.Cmd]
+	return c.Op() == model.OpWait && c.Object() == counter && c.Value() > a.goal.GPU
 }
 
 func (a *aim) pick(n int) int {

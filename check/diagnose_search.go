@@ -82,7 +82,7 @@ func (x *examination) search() (bool, string, error) {
 
 // failed reports whether t ends a buffer with an error.
 func failed(y *sim.System, t sim.Transition) bool {
-	return t.Kind == sim.KindRun && y.AgentKindOf(t.Agent) == sim.Queue && y.Commands(t.Agent)[t.Cmd].Op == model.OpFail
+	return t.Kind == sim.KindRun && y.AgentKindOf(t.Agent) == sim.Queue && y.Table(t.Agent)[t.Cmd].Op() == model.OpFail
 }
 
 func foreignFirst(y *sim.System, ts []sim.Transition) int {
