@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,7 +47,8 @@ machine and what else it does.
 
 Speeds and ratios of one worker are of processor time, so that other work on the machine
 disturbs less (below 10 ms of the time elapsed, for its clock is coarse). Spin is compiled
-with -O2 -DSAFETY. A decision is compared with Spin's search of the same scenario, without
+with -O2 -DSAFETY. Two workers and one run by turns, and their ratio is of the time elapsed:
+it means something on idle cores alone. A decision is compared with Spin's search of the same scenario, without
 and with translation and compilation.
 
 Exit status:
@@ -87,6 +89,7 @@ type benchRow struct {
 	Own           check.BenchRun `json:"own"`
 	StatesPerS    float64        `json:"states_per_s,omitempty"` // searches: per second of processor time with one worker, of wall time with more
 	BytesPerState float64        `json:"bytes_per_state,omitempty"`
+	OneWorker     float64        `json:"speedup_over_one_worker,omitempty"` // several workers: of the time elapsed, run by turns
 	Spin          *benchSpin     `json:"spin,omitempty"`
 	Ratios        *benchRatios   `json:"ratios,omitempty"`
 }
@@ -199,7 +202,13 @@ func startup(ctx context.Context) float64 {
 
 func (v *benchFlags) measure(ctx context.Context, c *check.BenchCase, beside bool) (benchRow, error) {
 	row := benchRow{Name: c.Name, What: c.What}
-	own, err := check.Bench(ctx, c, v.repeat, v.time)
+	var own check.BenchRun
+	var err error
+	if c.Config.Workers > 1 {
+		own, row.OneWorker, err = v.byTurns(ctx, c)
+	} else {
+		own, err = check.Bench(ctx, c, v.repeat, v.time)
+	}
 	if err != nil {
 		return row, err
 	}
@@ -222,6 +231,35 @@ func (v *benchFlags) measure(ctx context.Context, c *check.BenchCase, beside boo
 		row.Ratios.Bytes = s.BytesPerState / row.BytesPerState
 	}
 	return row, nil
+}
+
+// byTurns measures a case with its workers and with one by turns, and returns the run of
+// median time and the median ratio of the times elapsed.
+func (v *benchFlags) byTurns(ctx context.Context, c *check.BenchCase) (check.BenchRun, float64, error) {
+	one := *c
+	one.Config.Workers = 1
+	var runs []check.BenchRun
+	var ratios []float64
+	for range v.repeat {
+		a, err := check.Bench(ctx, &one, 1, v.time)
+		if err != nil {
+			return a, 0, err
+		}
+		b, err := check.Bench(ctx, c, 1, v.time)
+		if err != nil {
+			return b, 0, err
+		}
+		runs, ratios = append(runs, b), append(ratios, a.Wall/b.Wall)
+		if a.Bound != "" || b.Bound != "" {
+			break
+		}
+	}
+	middle := (len(runs) - 1) / 2
+	slices.SortFunc(runs, func(a, b check.BenchRun) int { return cmp.Compare(a.Wall, b.Wall) })
+	slices.Sort(ratios)
+	own := runs[middle]
+	own.Runs = len(runs)
+	return own, ratios[middle], nil
 }
 
 // spinBeside runs Spin on the scenario of a case: all states of a search, the first error
@@ -279,6 +317,9 @@ func (r *benchResult) text(out io.Writer) error {
 		}
 		if row.Own.Bound != "" {
 			fmt.Fprintf(w, "            ended by its bound: %s\n", row.Own.Bound)
+		}
+		if row.OneWorker > 0 {
+			fmt.Fprintf(w, "  ratio     %.2f times one worker, of the time elapsed\n", row.OneWorker)
 		}
 		if s := row.Spin; s != nil {
 			fmt.Fprintf(w, "  spin      %d errors, %d states in %s after %s of compiling%s\n", s.Errors, s.States, seconds(s.Wall), seconds(s.Compile), speed(s.StatesPerS, s.BytesPerState))
