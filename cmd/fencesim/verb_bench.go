@@ -48,8 +48,8 @@ machine and what else it does.
 Speeds and ratios of one worker are of processor time, so that other work on the machine
 disturbs less (below 10 ms of the time elapsed, for its clock is coarse). Spin is compiled
 with -O2 -DSAFETY. Two workers and one run by turns, and their ratio is of the time elapsed:
-it means something on idle cores alone. A decision is compared with Spin's search of the same scenario, without
-and with translation and compilation.
+it means something on idle cores alone. A decision is compared with Spin's search of the
+same scenario, without and with translation and compilation.
 
 Exit status:
   0  everything was measured
