@@ -222,6 +222,19 @@ func (s *search) pick(st sim.State, ts []sim.Transition) int {
 	return -1
 }
 
+// settled takes from st what stands for all, by take, until nothing does or goesOn says so.
+func (s *search) settled(st sim.State, goesOn func() bool, take func(sim.Transition)) {
+	var buf []sim.Transition
+	for goesOn() {
+		buf = s.y.Enabled(st, buf[:0])
+		at := s.pick(st, buf)
+		if at < 0 {
+			return
+		}
+		take(buf[at])
+	}
+}
+
 func (s *search) apply(st sim.State, t sim.Transition) {
 	s.out.transitions++
 	if v := s.y.Apply(st, t); v != 0 {
@@ -347,24 +360,13 @@ func (s *search) violated(v sim.Violations, st sim.State) {
 func (s *search) path(target sim.State) path {
 	var p path
 	st := s.y.Initial()
-	var buf []sim.Transition
 	take := func(t sim.Transition) {
 		p.steps = append(p.steps, t)
 		p.possible += b2i(t.Possible && t.Kind == sim.KindVisible)
 		s.y.Apply(st, t)
 	}
 	between := func(last bool) {
-		for {
-			if last && equal(st, target) {
-				return
-			}
-			buf = s.y.Enabled(st, buf[:0])
-			at := s.pick(st, buf)
-			if at < 0 {
-				return
-			}
-			take(buf[at])
-		}
+		s.settled(st, func() bool { return !last || !equal(st, target) }, take)
 	}
 	taken := 0
 	for _, f := range s.stack {

@@ -87,16 +87,7 @@ func (p *states) path(choices []choice, property string) path {
 		v := p.y.Apply(st, t)
 		done = property != "" && slices.Contains(v.Words(), property)
 	}
-	between := func() {
-		for !done {
-			buf = p.y.Enabled(st, buf[:0])
-			at := p.pick(st, buf)
-			if at < 0 {
-				return
-			}
-			take(buf[at])
-		}
-	}
+	between := func() { p.settled(st, func() bool { return !done }, take) }
 	between()
 	for _, c := range choices {
 		if done {

@@ -144,18 +144,14 @@ func (p *part) departure(i int, t sim.Transition) (group int16, need uint16) {
 func (p *part) run(i, e int) []sim.Transition {
 	var ts []sim.Transition
 	st := p.y.Initial()
+	take := func(t sim.Transition) {
+		ts = append(ts, t)
+		p.y.Apply(st, t)
+	}
 	if e >= 0 {
 		copy(st, p.state(i))
-		ts = append(ts, p.trans[e])
-		p.y.Apply(st, p.trans[e])
+		take(p.trans[e])
 	}
-	for {
-		enabled := p.y.Enabled(st, nil)
-		at := p.search.pick(st, enabled)
-		if at < 0 {
-			return ts
-		}
-		ts = append(ts, enabled[at])
-		p.y.Apply(st, enabled[at])
-	}
+	p.search.settled(st, func() bool { return true }, take)
+	return ts
 }
