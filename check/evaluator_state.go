@@ -107,10 +107,8 @@ func (y *evaluatorSystem) stepMain(s *evaluatorState) bool {
 			return false
 		}
 	case model.StepFlush:
-		if e := y.enc[s.m]; s.start < e {
-			s.flying = append(s.flying, 2*e)
-			s.start = e
-		}
+		s.start = y.enc[s.m]
+		s.flying = append(s.flying, 2*s.start)
 	case model.StepSynchronize:
 		if st.Queue && int(st.Target) == y.queue && !y.idle(s) || !st.Queue && int(st.Target) == y.stream && s.p < y.enq[s.m] {
 			return false

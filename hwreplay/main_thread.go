@@ -34,15 +34,10 @@ func (x *run) step(a *runAgent, i int) bool {
 		})
 	case model.StepFlush:
 		q := rk.queues[st.Target]
-		if q.open < q.encoded && !x.room(a, rk, q) {
-			return false
-		}
-		return x.take(a, t, func() bool {
+		return x.room(a, rk, q) && x.take(a, t, func() bool {
 			rk.mu.Lock()
 			defer rk.mu.Unlock()
-			if q.open < q.encoded {
-				q.commit(q.encoded, false)
-			}
+			q.commit(q.encoded, false)
 			return true
 		})
 	case model.StepEncode:

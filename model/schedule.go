@@ -91,7 +91,7 @@ const (
 	StepEncode                      // append commands up to N to the open buffer of queue Target; commit by the size rule
 	StepUpdate                      // append the update up to N to the open buffer of queue Target
 	StepTask                        // hand tasks up to N to stream Target
-	StepFlush                       // commit the open buffer of queue Target unless it is empty
+	StepFlush                       // commit the open buffer of queue Target, even if it is empty
 )
 
 // A Step is one transition of the main thread, or several when it blocks in between.

@@ -23,20 +23,24 @@ func (c *compiler) place(r int32) {
 	if c.m.memory > 0 {
 		rk.memory = l.count(int(c.m.memory))
 	}
-	throttles, commands := 0, false
+	throttles, flushes, commands := 0, 0, false
 	for i := range rk.main {
-		if rk.main[i].Kind == model.StepThrottle {
+		switch rk.main[i].Kind {
+		case model.StepThrottle:
 			throttles++
 			rk.lastThrottle = int32(i)
+		case model.StepFlush:
+			flushes++
+		case model.StepCommand:
+			commands = true
 		}
-		commands = commands || rk.main[i].Kind == model.StepCommand
 	}
 	if commands {
 		rk.phase = l.bits(2)
 	}
 	active := 0
 	for q := rk.queues.lo; q < rk.queues.hi; q++ {
-		c.placeQueue(&c.System.queues[q], throttles)
+		c.placeQueue(&c.System.queues[q], throttles+flushes)
 		active += len(c.System.queues[q].cmds) + len(c.System.queues[q].ends)
 	}
 	for s := rk.streams.lo; s < rk.streams.hi; s++ {
@@ -121,12 +125,14 @@ func (c *compiler) phases(x *Command, gpu bool) int {
 	return 0
 }
 
-func (c *compiler) placeQueue(q *queue, throttles int) {
+// placeQueue lays out a queue of a main thread with a number of steps that may commit an
+// empty buffer.
+func (c *compiler) placeQueue(q *queue, empty int) {
 	l := &c.l
 	n := len(q.cmds)
 	most := len(q.ends)
 	if !q.fixed {
-		most = n + throttles + 1
+		most = n + empty
 	}
 	q.com, q.fin = l.count(most), l.count(most)
 	if !c.m.overlap {

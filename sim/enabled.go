@@ -71,8 +71,7 @@ func (y *System) mainBlocks(s State, rk *rank, st *model.Step, at int32) bool {
 	case model.StepCommit:
 		return y.full(s, &y.queues[rk.queues.lo+st.Target])
 	case model.StepFlush:
-		q := &y.queues[rk.queues.lo+st.Target]
-		return q.open.int(s) < q.encoded[at] && y.full(s, q)
+		return y.full(s, &y.queues[rk.queues.lo+st.Target])
 	case model.StepEncode:
 		q := &y.queues[rk.queues.lo+st.Target]
 		return q.forced[q.open.get(s)] <= st.N && y.full(s, q)

@@ -63,9 +63,8 @@ func (y *System) applyStep(s State, t Transition) {
 	case model.StepCommit:
 		y.queues[rk.queues.lo+st.Target].com.add(s, 1)
 	case model.StepFlush:
-		if q := &y.queues[rk.queues.lo+st.Target]; q.open.int(s) < q.encoded[at] {
-			y.commitOpen(s, rk, q, q.encoded[at], false)
-		}
+		q := &y.queues[rk.queues.lo+st.Target]
+		y.commitOpen(s, rk, q, q.encoded[at], false)
 	case model.StepEncode:
 		if q := &y.queues[rk.queues.lo+st.Target]; q.forced[q.open.get(s)] <= st.N {
 			y.commitOpen(s, rk, q, st.N, true)

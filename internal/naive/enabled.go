@@ -217,14 +217,11 @@ func (w *world) mainSteps(s *state, r int) []transition {
 			rk.pc++
 		})
 	case model.StepFlush:
-		x := &rk.queues[t]
-		if x.open < x.encoded && !w.room(rk, t) {
+		if !w.room(rk, t) {
 			return nil
 		}
 		return step("flush", func(rk *rank) {
-			if x := &rk.queues[t]; x.open < x.encoded {
-				x.commitOpen(false)
-			}
+			rk.queues[t].commitOpen(false)
 			rk.pc++
 		})
 	case model.StepThrottle:
