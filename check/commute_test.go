@@ -21,14 +21,16 @@ func TestSafeCommutes(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(i), 17))
 		var programs []*model.Schedule
 		var m model.Machine
-		switch i % 4 {
+		switch i % 5 {
 		case 0:
 			programs, m = naive.RandomGraphPair(rng)
 		case 1:
+			programs, m = naive.RandomData(rng)
+		case 2:
 			g, e, d, machine := naive.RandomGraph(rng, naive.Config{})
 			programs, m = []*model.Schedule{model.LowerGraph(g, d, e)}, machine
 		default:
-			programs, m = naive.Random(rng, naive.Config{Plain: i%4 == 2})
+			programs, m = naive.Random(rng, naive.Config{Plain: i%5 == 3})
 		}
 		y := sim.Compile(programs, m, sim.Options{})
 		f := analyse(y)
@@ -140,7 +142,7 @@ func commute(y *sim.System, s sim.State, bad sim.Violations, a, b sim.Transition
 	switch {
 	case !ok:
 		return "the second takes it away"
-	case !slices.Equal(ab, ba):
+	case !slices.Equal(ab, ba) && y.Machine.Payload != model.PayloadCoherent: // who made an array visible that the CPU does not read is of no account
 		return "the order matters"
 	case v|bad != w|bad:
 		return fmt.Sprintf("the order matters for what is violated: %v, %v", v, w)

@@ -96,7 +96,11 @@ func TestExploreMatchesNaive(t *testing.T) {
 	proofs := map[string]int{}
 	first := env("FENCESIM_SEED", 0)
 	for i := first; i < first+env("FENCESIM_RUNS", 80); i++ {
-		programs, m := naive.Random(rand.New(rand.NewPCG(uint64(i), 1)), naive.Config{Plain: i%2 == 1})
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		programs, m := naive.Random(rng, naive.Config{Plain: i%2 == 1})
+		if i%3 == 0 {
+			programs, m = naive.RandomData(rng)
+		}
 		want, ok := naive.Explore(programs, m, 20000)
 		if !ok {
 			proofs["too large"]++

@@ -1,6 +1,9 @@
 package check
 
-import "github.com/fencesim/fencesim/model"
+import (
+	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
+)
 
 // queueOrder orders the commands of a queue.
 func (o *order) queueOrder(agent int32) {
@@ -68,17 +71,18 @@ func (o *order) sections(agent int32, fixed, overlap bool) {
 // tracked orders commands that tracking (overlap) or the lowering's barriers (concurrent
 // dispatch of a graph) keep apart: behind the last command that wrote an array that it
 // uses, and behind the last that touched its fence under tracking all. The array of a wait
-// counts as written by it where barriers are placed.
+// counts as written by it where barriers are placed. Where buffer ends are fixed, tracking
+// orders buffers, and nothing within one.
 func (o *order) tracked(agent int32, fixed, overlap bool) {
 	cs := o.f.commands[agent]
-	write, touch, read := map[int32]int32{}, map[int32]int32{}, map[int32]int32{}
-	behind := func(m map[int32]int32, k, i int32) {
-		j, ok := m[k]
-		if !ok {
+	write, touch, read := newLatest(cs, fixed), newLatest(cs, fixed), newLatest(cs, fixed)
+	behind := func(m *latest, k, i int32) {
+		j := m.before(k, i)
+		if j < 0 {
 			return
 		}
 		o.edge(o.node(agent, j), o.node(agent, i))
-		if fixed && overlap && o.f.m.Dispatch == model.Serial && cs[j].Buffer() != cs[i].Buffer() {
+		if fixed && overlap && o.f.m.Dispatch == model.Serial {
 			// The whole buffer of j finishes before that of i starts.
 			last, first := j, i
 			for int(last)+1 < len(cs) && cs[last+1].Buffer() == cs[j].Buffer() {
@@ -111,18 +115,46 @@ func (o *order) tracked(agent int32, fixed, overlap bool) {
 				behind(read, a, i)
 			}
 		}
-		if overlap && o.f.m.Tracking == model.TrackAll && fenceOp(c.Op()) {
+		// No barrier keeps two uses of a fence apart, and a graph may end a buffer anywhere.
+		apart := fixed || o.f.m.Dispatch == model.Serial
+		if overlap && apart && o.f.m.Tracking == model.TrackAll && fenceOp(c.Op()) {
 			behind(touch, c.Object(), i)
-			touch[c.Object()] = i
+			touch.note(c.Object(), i)
 		}
 		for _, a := range reads {
-			read[a] = i
+			read.note(a, i)
 		}
 		for _, a := range writes {
-			write[a] = i
+			write.note(a, i)
 		}
 	}
 }
+
+// latest knows the last command of a queue, by array or fence, that did something; if apart,
+// the last one of an earlier buffer.
+type latest struct {
+	cs    []sim.Command
+	apart bool
+	at    map[int32][2]int32 // the last one, and the last one of a buffer before that; -1 none
+}
+
+func newLatest(cs []sim.Command, apart bool) *latest {
+	return &latest{cs, apart, map[int32][2]int32{}}
+}
+
+// before is the command that counts for command i, or -1.
+func (l *latest) before(k, i int32) int32 {
+	at, ok := l.at[k]
+	switch {
+	case !ok:
+		return -1
+	case l.apart && l.cs[at[0]].Buffer() == l.cs[i].Buffer():
+		return at[1]
+	}
+	return at[0]
+}
+
+func (l *latest) note(k, i int32) { l.at[k] = [2]int32{i, l.before(k, i)} }
 
 func fenceOp(op model.Op) bool {
 	c := model.Command{Op: op}

@@ -16,6 +16,7 @@ type sources struct {
 	reached    []uint64 // the largest value after each
 	top, below uint64   // the two largest values that single ones reach
 	best       int32    // the command that reaches the largest
+	adds, sets bool     // some add to the value; some do not
 }
 
 func newSources(n int) []sources {
@@ -38,7 +39,7 @@ func (s *sources) add(agent, cmd int32, value uint64, adds bool) {
 	if n := len(s.reached); n > 0 {
 		last = s.reached[n-1]
 	}
-	if adds {
+	if s.adds, s.sets = s.adds || adds, s.sets || !adds; adds {
 		value += last
 	}
 	s.cmds, s.reached = append(s.cmds, cmd), append(s.reached, max(last, value))
@@ -114,6 +115,9 @@ func (o *order) syncOrder() {
 			}
 			if s == nil || s.agent < o.lo || s.agent >= o.hi {
 				continue
+			}
+			if s.adds && s.sets && f.m.GPUToCPU.Mode == model.VisUnordered && f.y.AgentKindOf(a) != sim.Queue {
+				continue // an add may arrive behind a store that ran behind it, and go further
 			}
 			if k := s.first(uint64(f.commands[a][i].Value()), ordered); k >= 0 {
 				o.edge(o.node(s.agent, k), o.node(a, int32(i)))

@@ -53,6 +53,62 @@ func plainUnread(o *order, us []access, input bool) bool {
 	return false
 }
 
+// TestOrderHolds: in random runs of random programs no command runs after one that it must
+// happen before, and none that never runs.
+func TestOrderHolds(t *testing.T) {
+	first, pairs := env("FENCESIM_SEED", 0), 0
+	for i := first; i < first+env("FENCESIM_RUNS", seeds(8000, 1000)); i++ {
+		rng := rand.New(rand.NewPCG(uint64(i), 23))
+		var programs []*model.Schedule
+		var m model.Machine
+		switch i % 8 {
+		case 0:
+			programs, m = naive.RandomGraphPair(rng)
+		case 1:
+			g, e, d, machine := naive.RandomGraph(rng, naive.Config{})
+			programs, m = []*model.Schedule{model.LowerGraph(g, d, e)}, machine
+		case 2, 3, 4:
+			programs, m = naive.RandomData(rng)
+		default:
+			programs, m = naive.Random(rng, naive.Config{Plain: i%8 == 5})
+		}
+		y := sim.Compile(programs, m, sim.Options{})
+		o := newOrder(analyse(y), 0, int32(y.NumAgents()))
+		if o.clock == nil {
+			continue
+		}
+		for run := range uint64(10) {
+			r := sim.RunWith(y, sim.UntilStuck{Strategy: sim.NewRandom(run)}, 0)
+			at := make([]int, len(o.chain)) // by node: the last transition that it made, from 1
+			s := y.Initial()
+			for n, c := range r.Choices {
+				tr := y.Enabled(s, nil)[c]
+				switch tr.Kind {
+				case sim.KindJoin:
+					at[o.node(tr.Peer, tr.PeerCmd)] = n + 1
+					fallthrough
+				case sim.KindRun, sim.KindLeave, sim.KindStep:
+					at[o.node(tr.Agent, tr.Cmd)] = n + 1
+				}
+				y.Apply(s, tr)
+			}
+			for a := range at {
+				for b := range at {
+					if a == b || at[a] == 0 || at[b] == 0 || !o.before(int32(a), int32(b)) {
+						continue
+					}
+					pairs++
+					if at[a] > at[b] || o.dead[a] || o.dead[b] {
+						t.Fatalf("FENCESIM_SEED=%d FENCESIM_RUNS=1 go test ./check -run %s: seed %d: node %d is before %d (dead %v, %v), and ran at %d and %d\n%s", i, t.Name(),
+							run, a, b, o.dead[a], o.dead[b], at[a], at[b], naive.Text(programs, m))
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d pairs", pairs)
+}
+
 // TestOrderPlain: what the order says of arrays by chains is what it says pair by pair, and
 // a rank's own order is part of the order of all.
 func TestOrderPlain(t *testing.T) {
