@@ -21,15 +21,14 @@ const (
 // hunt looks for a hang by running, and searches exhaustively if no run finds one.
 func (e *exploration) hunt(u *unit) error {
 	e.compile(u)
+	first, most := newFound(), int64(huntSteps)
 	if e.cfg.All {
-		e.exhaust(u)
-		return nil
+		most /= 4 // what it finds counts only if the search does not end
 	}
-	first := newFound()
 	u.found = first
 	e.huntLazily(u)
 	for _, by := range hunters(u, e.cfg.Seed) {
-		if len(first.stuck) > 0 || e.ctx.Err() != nil || first.transitions > huntSteps {
+		if len(first.stuck) > 0 || e.ctx.Err() != nil || first.transitions > most {
 			break
 		}
 		e.sampleRun(u, by)
@@ -38,22 +37,41 @@ func (e *exploration) hunt(u *unit) error {
 		}
 	}
 	u.read(Exhaustive)
-	if len(first.stuck) > 0 {
+	if len(first.stuck) > 0 && !e.cfg.All {
 		first.runs = 1
 		u.reason = join(u.reason, "a hang was found by running")
 		return nil
 	}
-	if e.settled(u) {
+	if e.settled(u) && !e.cfg.All {
 		return nil
 	}
 	e.exhaust(u)
+	e.keep(u, first)
+	return nil
+}
+
+// keep adds to what a search that met a bound found what runs had shown before.
+func (e *exploration) keep(u *unit, first *found) {
+	if u.found.complete {
+		return
+	}
 	for p, at := range first.violated {
 		if _, ok := u.found.violated[p]; !ok {
 			u.found.violated[p] = at
 			u.know(p, Violated, Exhaustive)
 		}
 	}
-	return nil
+	for c, at := range first.stuck {
+		if _, ok := u.found.stuck[c]; !ok {
+			u.found.stuck[c] = at
+			u.found.stuckStates++
+			u.know("hang", Violated, Exhaustive)
+		}
+	}
+	if u.found.orphans == nil && first.orphans != nil {
+		u.found.orphans = first.orphans
+		u.know("orphan", Violated, Exhaustive)
+	}
 }
 
 // huntLazily makes the run of the laziest environment, at the cost of its steps.
