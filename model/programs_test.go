@@ -220,3 +220,14 @@ stream cpu: 3 tasks
 		}
 	}
 }
+
+// An empty list of steps is a main thread that does nothing; without one it hands over all.
+func TestEmptyMain(t *testing.T) {
+	const text = "fencesim: 1\nschedule:\n  queues: [{name: q, buffers: [[kernel x]]}]\n"
+	if n := len(mustPrograms(t, text+"  main: []\n")[0].Steps()); n != 0 {
+		t.Errorf("%d steps, want none", n)
+	}
+	if n := len(mustPrograms(t, text)[0].Steps()); n != 1 {
+		t.Errorf("%d steps, want 1", n)
+	}
+}

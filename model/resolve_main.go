@@ -26,6 +26,7 @@ func (r *scheduleResolver) main() {
 		m.stream[r.s.Streams[t].Name] = t
 	}
 	m.committed, m.enqueued = make([]int, len(r.s.Queues)), make([]int, len(r.s.Streams))
+	r.s.Main = []Step{} // an empty list is a main thread that does nothing
 	for i, text := range r.file.Main {
 		if r.c.full() {
 			return
