@@ -185,7 +185,7 @@ func (x *run) park(a *runAgent, i int, t sim.Transition) bool {
 	for {
 		passed := false
 		t.Kind = sim.KindTest
-		if !x.take(a, t, func() bool { passed = x.satisfied(a, c); return true }) {
+		if !x.caughtUp(a) || !x.take(a, t, func() bool { passed = x.satisfied(a, c); return true }) {
 			return false
 		}
 		if passed {
@@ -201,6 +201,21 @@ func (x *run) park(a *runAgent, i int, t sim.Transition) bool {
 			return false
 		}
 	}
+}
+
+// caughtUp waits until the CPU's copies of fences have what the GPU has stored so far, where
+// the machine shows it at once and they are copies: a test that fails must not be one that
+// came too early. False: a has to leave.
+func (x *run) caughtUp(a *runAgent) bool {
+	if x.plan.Machine.GPUToCPU.Mode != model.VisImmediate || !x.plan.split() {
+		return true
+	}
+	doubt := int64(0) // a store is dated late by up to twice this
+	for i := range x.offset {
+		doubt = max(doubt, x.offset[i].doubt)
+	}
+	since := x.now() - x.begun + 2*doubt
+	return x.spin(a, func() bool { return x.issued.Load() > since })
 }
 
 func (e *exchange) sleep(s *sleeper) {

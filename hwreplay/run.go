@@ -198,7 +198,8 @@ type run struct {
 	ticks  atomic.Int64 // transitions of CPU agents and arrivals
 	pulsed int64
 	random *rand.Rand
-	fresh  []store // watching thread: executed stores that are not on their way yet
+	fresh  []store      // watching thread: executed stores that are not on their way yet
+	issued atomic.Int64 // stores executed before this time are on their way
 }
 
 // runRank is one rank's state that several threads share.

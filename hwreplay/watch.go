@@ -88,6 +88,7 @@ func (x *run) survey() bool {
 		begun = math.MaxInt64
 	}
 	x.issueBefore(begun)
+	x.issued.Store(begun)
 	return done
 }
 
