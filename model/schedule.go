@@ -105,7 +105,7 @@ type Step struct {
 }
 
 // Steps is what the main thread does: Main, or if that is nil in an explicit schedule,
-// enqueue all tasks of every stream, then commit all buffers of the first queue, then of
+// enqueue all tasks of every stream that has any, then commit all buffers of the first queue, then of
 // the second, and so on.
 func (s *Schedule) Steps() []Step {
 	if s.Main != nil || s.FromGraph {
@@ -113,7 +113,9 @@ func (s *Schedule) Steps() []Step {
 	}
 	steps := []Step{}
 	for i := range s.Streams {
-		steps = append(steps, Step{Kind: StepEnqueue, Target: int32(i), N: int32(len(s.Streams[i].Tasks)), Array: NoSym})
+		if n := len(s.Streams[i].Tasks); n > 0 {
+			steps = append(steps, Step{Kind: StepEnqueue, Target: int32(i), N: int32(n), Array: NoSym})
+		}
 	}
 	for i := range s.Queues {
 		for range s.Queues[i].Ends {
