@@ -15,10 +15,11 @@ func expectation(ctx context.Context, sc *model.Scenario, cfg Config, res *Resul
 		if !applies(sc, x, res) {
 			continue
 		}
-		if !meets(ctx, sc, cfg, x, res) {
-			if leftOpen(x, res) {
-				return "none"
-			}
+		met, open := meets(ctx, sc, cfg, x, res)
+		switch {
+		case open:
+			return "none"
+		case !met:
 			return "missed"
 		}
 		out = "met"
@@ -26,36 +27,48 @@ func expectation(ctx context.Context, sc *model.Scenario, cfg Config, res *Resul
 	return out
 }
 
-func meets(ctx context.Context, sc *model.Scenario, cfg Config, x model.Expectation, res *Result) bool {
+// meets reports whether a result is what x asks for, after a further search where x needs
+// one; open: a bound came first, or only some runs were looked at.
+func meets(ctx context.Context, sc *model.Scenario, cfg Config, x model.Expectation, res *Result) (met, open bool) {
 	cfg.NoShrink, cfg.NoAdvice = true, true
 	if !Meets(x, res) {
 		if x.Counters == nil || cfg.All || x.Verdict != res.Verdict.String() {
-			return false
+			return false, leftOpen(x, res)
 		}
 		cfg.All = true
 		c := *sc
 		c.Expect = nil
 		all, err := Explore(ctx, &c, cfg)
-		if err != nil || !Meets(x, all) {
-			return false
+		if err != nil {
+			return false, false
+		}
+		if !Meets(x, all) {
+			return false, leftOpen(x, all)
 		}
 	}
 	if !x.Always {
-		return true
+		return true, false
 	}
 	finishes, known, err := Finishes(ctx, sc, cfg)
-	return err == nil && known && !finishes
+	return err == nil && known && !finishes, err == nil && !known
 }
 
-// leftOpen reports whether a bound ended a result that might else have been what x asks for.
+// leftOpen reports whether a result might have been what x asks for, had no bound ended it
+// or had it looked at more than some runs.
 func leftOpen(x model.Expectation, res *Result) bool {
+	sampled := false
+	for _, p := range res.Proofs {
+		sampled = sampled || p == Sampled
+	}
 	switch {
-	case res.Bound == "":
+	case res.Bound == "" && !sampled:
 		return false
 	case res.Verdict == Inconclusive:
 		return x.Verdict != res.Verdict.String()
 	case x.Verdict == Hang.String():
-		return res.Properties["hang"] != Holds
+		return res.Properties["hang"] != Holds || res.Proofs["hang"] == Sampled
+	case res.Verdict == OK:
+		return sampled
 	}
 	return x.Verdict == res.Verdict.String()
 }

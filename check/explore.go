@@ -35,6 +35,8 @@ func Explore(ctx context.Context, sc *model.Scenario, cfg Config) (*Result, erro
 	res.Expect = "none"
 	if ctx.Err() == nil {
 		res.Expect = expectation(ctx, sc, cfg, res)
+	} else if len(sc.Expect) > 0 && res.Bound == "" {
+		res.Bound = boundOf(ctx) // what the scenario expects was not looked at
 	}
 	if !cfg.NoAdvice && e.advised() < maxAdvised && ctx.Err() == nil {
 		res.Advice = advice(sc, e.programs)

@@ -19,7 +19,11 @@ func (x *lintOrder) waitEdge(a, i int32) {
 		return
 	}
 	if f.resolved() {
-		if k := f.store(target); k < len(f.stores) {
+		k := f.store(target)
+		if k == len(f.stores) && target <= f.most {
+			x.l.unproved(fmt.Sprintf("fence %s may end below %d: a store may overwrite what was added", x.y.FenceName(c.Object), target))
+		}
+		if k < len(f.stores) {
 			f.awaited[k] = true
 			x.edge(f.stores[k].node, x.node(a, i))
 			if s := &f.stores[k]; s.gpu && x.queues[a].number == 0 {
