@@ -19,19 +19,7 @@ func TestSafeCommutes(t *testing.T) {
 	first, pairs := env("FENCESIM_SEED", 0), 0
 	for i := first; i < first+env("FENCESIM_RUNS", seeds(2000, 200)); i++ {
 		rng := rand.New(rand.NewPCG(uint64(i), 17))
-		var programs []*model.Schedule
-		var m model.Machine
-		switch i % 5 {
-		case 0:
-			programs, m = naive.RandomGraphPair(rng)
-		case 1:
-			programs, m = naive.RandomData(rng)
-		case 2:
-			g, e, d, machine := naive.RandomGraph(rng, naive.Config{})
-			programs, m = []*model.Schedule{model.LowerGraph(g, d, e)}, machine
-		default:
-			programs, m = naive.Random(rng, naive.Config{Plain: i%5 == 3})
-		}
+		programs, m := drawn(rng, drawing(i%5))
 		y := sim.Compile(programs, m, sim.Options{})
 		f := analyse(y)
 		why, n := someStates(rng, y, 0, f.safe, func(s sim.State, a, b sim.Transition) string {
@@ -89,10 +77,11 @@ func someStates(rng *rand.Rand, y *sim.System, ignored sim.Violations, chosen fu
 		last := len(todo) - 1
 		s, bad := todo[last].s, todo[last].bad
 		todo = todo[:last]
-		if seen[fmt.Sprint(s)] {
+		key := fmt.Sprint(s)
+		if seen[key] {
 			continue
 		}
-		seen[fmt.Sprint(s)] = true
+		seen[key] = true
 		enabled := y.Enabled(s, nil)
 		for _, a := range enabled {
 			next, v := y.Next(s, a)

@@ -35,6 +35,30 @@ func seeds(long, usual int) int {
 	return usual
 }
 
+// A drawing is one way to draw programs and a machine.
+type drawing int
+
+const (
+	drawPair  drawing = iota // two ranks of graphs that send each other arrays
+	drawData                 // a schedule about who reads and writes what
+	drawGraph                // a graph
+	drawPlain                // a schedule without rare commands
+	drawRare                 // a schedule with some
+)
+
+func drawn(rng *rand.Rand, d drawing) ([]*model.Schedule, model.Machine) {
+	switch d {
+	case drawPair:
+		return naive.RandomGraphPair(rng)
+	case drawData:
+		return naive.RandomData(rng)
+	case drawGraph:
+		g, e, discipline, m := naive.RandomGraph(rng, naive.Config{})
+		return []*model.Schedule{model.LowerGraph(g, discipline, e)}, m
+	}
+	return naive.Random(rng, naive.Config{Plain: d == drawPlain})
+}
+
 // decideAll runs programs through [Explore]'s machinery without a scenario file.
 func decideAll(t *testing.T, programs []*model.Schedule, m model.Machine, cfg Config) *Result {
 	t.Helper()

@@ -32,9 +32,6 @@ func (e *exploration) hunt(u *unit) error {
 			break
 		}
 		e.sampleRun(u, by)
-		if len(first.stuck) > 0 {
-			break
-		}
 	}
 	u.read(Exhaustive)
 	if len(first.stuck) > 0 && !e.cfg.All {
@@ -46,12 +43,12 @@ func (e *exploration) hunt(u *unit) error {
 		return nil
 	}
 	e.exhaust(u)
-	e.keep(u, first)
+	u.keep(first)
 	return nil
 }
 
 // keep adds to what a search that met a bound found what runs had shown before.
-func (e *exploration) keep(u *unit, first *found) {
+func (u *unit) keep(first *found) {
 	if u.found.complete {
 		return
 	}

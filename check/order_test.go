@@ -59,19 +59,7 @@ func TestOrderHolds(t *testing.T) {
 	first, pairs := env("FENCESIM_SEED", 0), 0
 	for i := first; i < first+env("FENCESIM_RUNS", seeds(8000, 1000)); i++ {
 		rng := rand.New(rand.NewPCG(uint64(i), 23))
-		var programs []*model.Schedule
-		var m model.Machine
-		switch i % 8 {
-		case 0:
-			programs, m = naive.RandomGraphPair(rng)
-		case 1:
-			g, e, d, machine := naive.RandomGraph(rng, naive.Config{})
-			programs, m = []*model.Schedule{model.LowerGraph(g, d, e)}, machine
-		case 2, 3, 4:
-			programs, m = naive.RandomData(rng)
-		default:
-			programs, m = naive.Random(rng, naive.Config{Plain: i%8 == 5})
-		}
+		programs, m := drawn(rng, []drawing{drawPair, drawGraph, drawData, drawData, drawData, drawPlain, drawRare, drawRare}[i%8])
 		y := sim.Compile(programs, m, sim.Options{})
 		o := newOrder(analyse(y), 0, int32(y.NumAgents()))
 		if o.clock == nil {

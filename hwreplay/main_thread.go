@@ -24,20 +24,16 @@ func (x *run) step(a *runAgent, i int) bool {
 		return x.exec(a, i)
 	case model.StepEnqueue, model.StepTask:
 		return x.take(a, t, func() bool { x.handOver(rk, st); return true })
-	case model.StepCommit:
+	case model.StepCommit, model.StepFlush:
 		q := rk.queues[st.Target]
 		return x.room(a, rk, q) && x.take(a, t, func() bool {
 			rk.mu.Lock()
 			defer rk.mu.Unlock()
-			q.commit(q.source.Ends[len(q.buffers)], true)
-			return true
-		})
-	case model.StepFlush:
-		q := rk.queues[st.Target]
-		return x.room(a, rk, q) && x.take(a, t, func() bool {
-			rk.mu.Lock()
-			defer rk.mu.Unlock()
-			q.commit(q.encoded, false)
+			if st.Kind == model.StepCommit {
+				q.commit(q.source.Ends[len(q.buffers)], true)
+			} else {
+				q.commit(q.encoded, false)
+			}
 			return true
 		})
 	case model.StepEncode:

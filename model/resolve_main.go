@@ -2,20 +2,10 @@ package model
 
 import "math"
 
-// main resolves the steps of the main thread, or makes the default ones: hand out all
-// tasks of every stream, then commit every buffer, queue by queue.
+// main resolves the steps of the main thread, or makes the default ones of [Schedule.Steps].
 func (r *scheduleResolver) main() {
 	if r.file.Main == nil {
-		for t := range r.s.Streams {
-			if n := len(r.s.Streams[t].Tasks); n > 0 {
-				r.s.Main = append(r.s.Main, Step{Kind: StepEnqueue, Target: int32(t), N: int32(n), Array: NoSym})
-			}
-		}
-		for q := range r.s.Queues {
-			for range r.s.Queues[q].Ends {
-				r.s.Main = append(r.s.Main, Step{Kind: StepCommit, Queue: true, Target: int32(q), Array: NoSym})
-			}
-		}
+		r.s.Main = r.s.Steps()
 		return
 	}
 	m := mainResolver{r: r, queue: make(map[string]int), stream: make(map[string]int)}

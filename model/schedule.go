@@ -105,8 +105,8 @@ type Step struct {
 }
 
 // Steps is what the main thread does: Main, or if that is nil in an explicit schedule,
-// enqueue all tasks of every stream that has any, then commit all buffers of the first queue, then of
-// the second, and so on.
+// enqueue all tasks of every stream that has any, then commit all buffers of the first
+// queue, then of the second, and so on.
 func (s *Schedule) Steps() []Step {
 	if s.Main != nil || s.FromGraph {
 		return s.Main
@@ -119,7 +119,7 @@ func (s *Schedule) Steps() []Step {
 	}
 	for i := range s.Queues {
 		for range s.Queues[i].Ends {
-			steps = append(steps, Step{Kind: StepCommit, Target: int32(i), Array: NoSym})
+			steps = append(steps, Step{Kind: StepCommit, Queue: true, Target: int32(i), Array: NoSym})
 		}
 	}
 	return steps

@@ -125,6 +125,9 @@ func isJSON(src []byte) bool {
 // strings become spaces, and a colon that follows the line end behind its key goes before it.
 // Lines and their lengths stay as they are, but for such a colon.
 func spaceJSON(src []byte) []byte {
+	if !bytes.ContainsAny(src, "\t\r\n") {
+		return src
+	}
 	out := bytes.Clone(src)
 	quoted := false
 	for i := 0; i < len(out); i++ {

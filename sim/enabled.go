@@ -138,3 +138,27 @@ func (y *System) active(s State, rk *rank) int32 {
 	}
 	return n
 }
+
+// TasksEnded returns how many of a rank's counted buffers and CPU tasks t ends: 0, 1, or 2
+// where both sides of a join are such tasks.
+func (y *System) TasksEnded(s State, t Transition, rank int32) int {
+	n := 0
+	if a := &y.agents[t.Agent]; a.rank == rank {
+		switch a.kind {
+		case agentQueue:
+			q := &y.queues[a.index]
+			n += b2i((t.Kind == KindFinish || t.Kind == KindKill) && (q.fixed || q.slot(t.Buffer).counted.get(s) != 0))
+		case agentStream:
+			n += b2i((t.Kind == KindRun || t.Kind == KindLeave || t.Kind == KindJoin) && y.streams[a.index].counts(t.Cmd))
+		}
+	}
+	if t.Kind == KindJoin {
+		if a := &y.agents[t.Peer]; a.rank == rank && a.kind == agentStream {
+			n += b2i(y.streams[a.index].counts(t.PeerCmd))
+		}
+	}
+	return n
+}
+
+// counts reports whether task i of a stream is an active task.
+func (st *stream) counts(i int32) bool { return st.counted[i+1] > st.counted[i] }

@@ -45,11 +45,7 @@ func RandomGraph(rng *rand.Rand, cfg Config) (*model.Graph, model.Evaluator, mod
 		}
 		g.Arrays = append(g.Arrays, a)
 	}
-	for a := 1; a < len(g.Arrays); a++ {
-		if !used[int32(a)] {
-			g.Outputs = append(g.Outputs, int32(a))
-		}
-	}
+	outputs(g, used)
 	if n := len(g.Arrays) - 1; d.one(5) && !cfg.Plain {
 		first := []int32{int32(1 + d.IntN(n))}
 		g.Evals = []model.GraphEval{{Outputs: first, Sync: d.one(2)}, {Outputs: g.Outputs, Sync: d.one(2)}}
@@ -62,6 +58,15 @@ func RandomGraph(rng *rand.Rand, cfg Config) (*model.Graph, model.Evaluator, mod
 		m.InFlight += 2
 	}
 	return g, e, disciplines[d.IntN(len(disciplines))], m
+}
+
+// outputs makes what nobody reads, but the input, an output.
+func outputs(g *model.Graph, used map[int32]bool) {
+	for a := int32(1); int(a) < len(g.Arrays); a++ {
+		if !used[a] {
+			g.Outputs = append(g.Outputs, a)
+		}
+	}
 }
 
 // RandomGraphPair draws one small graph for each of two ranks, lowered, and a machine. Each
@@ -110,11 +115,7 @@ func RandomGraphPair(rng *rand.Rand) ([]*model.Schedule, model.Machine) {
 			}
 			used[in] = true
 		}
-		for a := 1; a < len(g.Arrays); a++ {
-			if !used[int32(a)] {
-				g.Outputs = append(g.Outputs, int32(a))
-			}
-		}
+		outputs(g, used)
 		programs = append(programs, model.LowerGraph(g, discipline, e))
 	}
 	m := d.machine()
