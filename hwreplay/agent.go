@@ -78,7 +78,9 @@ func always() bool { return true }
 
 // record appends an event to a's log, with the time.
 func (x *run) record(a *runAgent, e event) {
-	if x.frozen.Load() {
+	x.logs.RLock()
+	defer x.logs.RUnlock()
+	if x.frozen {
 		return
 	}
 	if e.ns == 0 {

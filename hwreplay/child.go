@@ -45,12 +45,14 @@ func Child(in io.Reader, out io.Writer) int {
 		close(orphan)
 	}()
 	done := make(chan int, 1)
-	go func() { done <- childWork(src, json.NewEncoder(out)) }()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { done <- childWork(ctx, src, json.NewEncoder(out)) }()
 	select {
 	case code := <-done:
 		return code
 	case <-orphan:
-		stopRunners()
+		stop()
 	}
 	select {
 	case <-done:
@@ -59,14 +61,14 @@ func Child(in io.Reader, out io.Writer) int {
 	return 3
 }
 
-func childWork(src []byte, out *json.Encoder) int {
+func childWork(ctx context.Context, src []byte, out *json.Encoder) int {
 	report := new(Report)
 	t, err := decodeTask(src)
 	if err == nil {
 		var d Device
 		if d, err = Open(t.Backend); err == nil {
 			var r *Report
-			r, err = t.Do(d, func(s string) { out.Encode(childLine{Note: s}) }, func(p *Report) { out.Encode(childLine{Partial: p}) })
+			r, err = t.Do(ctx, d, func(s string) { out.Encode(childLine{Note: s}) }, func(p *Report) { out.Encode(childLine{Partial: p}) })
 			if r != nil {
 				report = r
 			}

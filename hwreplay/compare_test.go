@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func once(t *testing.T, name string, m model.Machine) (*Plan, *Outcome) {
 			continue
 		}
 		p := NewPlan(c.programs, c.on(m))
-		r, err := NewRunner(p, Host{})
+		r, err := NewRunner(t.Context(), p, Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestAgreementText(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	src := `{"fencesim": 1, "ranks": 2, "schedule": {"inputs": ["a"], "queues": [{"name": "gpu", "buffers": [["send a to next", "recv a from prev"]]}]},
 	  "machine": {"slots": 1, "transport": {"buffered": 1}}}`
-	_, err := Replay(&Request{Scenario: src}, Host{}, nil)
+	_, err := Replay(t.Context(), &Request{Scenario: src}, Host{}, nil)
 	if !errors.Is(err, ErrCannotImpose) || !strings.Contains(err.Error(), "slots with a send") {
 		t.Errorf("%v", err)
 	}
@@ -133,12 +134,13 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRunner(p, Host{})
+	ctx, stop := context.WithCancel(t.Context())
+	r, err := NewRunner(ctx, p, Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	time.AfterFunc(50*time.Millisecond, r.Stop)
+	time.AfterFunc(50*time.Millisecond, stop)
 	if _, err := r.Run(Config{Patience: 10 * time.Second}); !errors.Is(err, ErrStopped) {
 		t.Errorf("%v", err)
 	}

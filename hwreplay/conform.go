@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -122,14 +123,14 @@ func mustCorpus() []*corpusTest {
 }
 
 // Conform runs the corpus and the litmus tests on a device and holds what was seen
-// against every machine preset and against the claim. With ErrStopped comes what was seen
-// until then, and no machine file.
-func Conform(q *ConformRequest, d Device, note func(string)) (*Conformance, error) {
-	return observe(q, d, note, func(*Conformance) {})
+// against every machine preset and against the claim. With ErrStopped,
+// when ctx is done, comes what was seen until then, and no machine file.
+func Conform(ctx context.Context, q *ConformRequest, d Device, note func(string)) (*Conformance, error) {
+	return observe(ctx, q, d, note, func(*Conformance) {})
 }
 
 // observe is Conform that tells flush after each test what was seen.
-func observe(q *ConformRequest, d Device, note func(string), flush func(*Conformance)) (*Conformance, error) {
+func observe(ctx context.Context, q *ConformRequest, d Device, note func(string), flush func(*Conformance)) (*Conformance, error) {
 	begun := time.Now()
 	c := &Conformance{Version: model.FormatVersion, Info: d.Info(), Imposed: q.Impose, Tests: []ConformTest{}, Litmus: []LitmusRow{}}
 	imposed := model.Machine{}
@@ -142,7 +143,7 @@ func observe(q *ConformRequest, d Device, note func(string), flush func(*Conform
 	}
 	tests := mustCorpus()
 	for _, t := range tests {
-		row, err := conformTest(q, t, imposed, c.Claim.Machine, d, note)
+		row, err := conformTest(ctx, q, t, imposed, c.Claim.Machine, d, note)
 		if err != nil && !errors.Is(err, ErrStopped) {
 			return nil, fmt.Errorf("%s: %w", t.scenario.Name, err)
 		}
@@ -161,12 +162,8 @@ func observe(q *ConformRequest, d Device, note func(string), flush func(*Conform
 		flush(c)
 	}
 	if q.Impose == nil {
-		rows, err := litmus(q, d, note)
-		if errors.Is(err, ErrStopped) {
-			c.interrupt()
-			return c, err
-		}
-		if err != nil {
+		rows, err := litmus(ctx, q, d, note)
+		if err != nil && !errors.Is(err, ErrStopped) {
 			return nil, err
 		}
 		for _, r := range rows {
@@ -176,6 +173,10 @@ func observe(q *ConformRequest, d Device, note func(string), flush func(*Conform
 			}
 		}
 		c.Litmus = append(c.Litmus, rows...)
+		if err != nil {
+			c.interrupt()
+			return c, err
+		}
 	}
 	c.judge(tests)
 	c.Elapsed = time.Since(begun).Seconds()
@@ -190,14 +191,16 @@ func (c *Conformance) interrupt() {
 }
 
 // conformTest makes the runs of one test. With ErrStopped comes what was seen until then.
-func conformTest(q *ConformRequest, t *corpusTest, imposed, claim model.Machine, d Device, note func(string)) (*ConformTest, error) {
+func conformTest(ctx context.Context, q *ConformRequest, t *corpusTest, imposed, claim model.Machine, d Device, note func(string)) (*ConformTest, error) {
 	row := &ConformTest{Name: t.scenario.Name, Released: true, Seen: []Observation{}, Unseen: []string{}}
-	r, err := NewRunner(NewPlan(t.programs, t.on(imposed)), d)
-	if err != nil {
-		if isRefused(err) {
-			row.Refused = err.Error()
-			return row, nil
-		}
+	r, err := NewRunner(ctx, NewPlan(t.programs, t.on(imposed)), d)
+	switch {
+	case isRefused(err):
+		row.Refused = err.Error()
+		return row, nil
+	case errors.Is(err, ErrStopped):
+		return row, err
+	case err != nil:
 		return nil, err
 	}
 	defer r.Close()

@@ -11,7 +11,7 @@ import (
 func conform(t *testing.T, q *ConformRequest) *Conformance {
 	t.Helper()
 	q.Runs, q.Hangs, q.Config.Patience = 20, 1, brisk
-	c, err := Conform(q, Host{}, func(string) {})
+	c, err := Conform(t.Context(), q, Host{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestCorpusTellsMachinesApart(t *testing.T) {
 }
 
 func TestMeasureHost(t *testing.T) {
-	m, err := Measure(&MeasureRequest{Rounds: 20, Reductions: 6, Ranks: 2, Repeat: 1, Kernel: 1, Collective: 1}, Host{}, func(string) {})
+	m, err := Measure(t.Context(), &MeasureRequest{Rounds: 20, Reductions: 6, Ranks: 2, Repeat: 1, Kernel: 1, Collective: 1}, Host{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

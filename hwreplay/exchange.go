@@ -244,9 +244,7 @@ func (x *run) call(q *runQueue, b *buffer, i int) {
 	at := x.layout.queues[q.agent].calls[i]
 	a := &runAgent{id: q.agent, rank: x.plan.agents[q.agent].rank, gpu: true, plan: &x.plan.agents[q.agent], buffer: int32(b.index)}
 	a.killed = func() bool { return b.killed.Load() || b.drained() }
-	b.mu.Lock()
 	b.callers = append(b.callers, a)
-	b.mu.Unlock()
 	x.all.Add(1)
 	go func() {
 		defer x.all.Done()

@@ -32,6 +32,24 @@ func TestReplayInterrupted(t *testing.T) {
 	}
 }
 
+// A replay may be interrupted at any moment: before the device is open, and while threads
+// move, whose recording is read then, which the race detector watches.
+func TestReplayInterruptedAnywhere(t *testing.T) {
+	busy := &Request{Scenario: "fencesim: 1\nname: busy\nschedule: {queues: [{name: gpu, buffers: [[collective all, update G 1], [collective all, update G 2]]}], streams: [{name: cpu, tasks: [wait G 1, kernel k, wait G 2]}, {name: other, tasks: [update C 1, update C 2, update C 3]}]}\n",
+		Repeat: 1 << 30, Config: Config{Patience: 10 * time.Second}}
+	for i := range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*200*time.Microsecond)
+		r, err := Perform(ctx, &Task{Backend: "host", Replay: busy}, nil)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || r == nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if res := r.Replay; res != nil && (!res.Interrupted || !res.Released || !res.Usable) {
+			t.Fatalf("%+v", res)
+		}
+	}
+}
+
 // An interrupted conform keeps the tests that it made and recommends no machine.
 func TestConformInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -34,8 +35,8 @@ const (
 // litmus runs message passing in both directions with each order and access. What is
 // allowed follows PTX's memory model: a flag stored with release, or behind a barrier,
 // publishes what the block has written; a flag loaded with acquire, or before a barrier,
-// makes it seen.
-func litmus(q *ConformRequest, d Device, note func(string)) ([]LitmusRow, error) {
+// makes it seen. With ErrStopped, when ctx is done, come the rows that are whole.
+func litmus(ctx context.Context, q *ConformRequest, d Device, note func(string)) ([]LitmusRow, error) {
 	p := NewPlan(mustCorpus()[0].programs, mustCorpus()[0].scenario.Machine)
 	s, err := d.Open(p, litmusBytes)
 	if err != nil {
@@ -59,6 +60,9 @@ func litmus(q *ConformRequest, d Device, note func(string)) ([]LitmusRow, error)
 				}
 				note(fmt.Sprintf("%s, %s, %s", row.Test, row.Order, row.Access))
 				for row.Runs < runs {
+					if ctx.Err() != nil {
+						return rows, ErrStopped
+					}
 					stale, err := pass(s, toCPU, o, how)
 					if isRefused(err) {
 						row.Refused = err.Error()

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -59,8 +60,8 @@ func distribution(list []float64) Distribution {
 }
 
 // Measure measures the cost of a handoff, and the workload of the report, scaled, under
-// count and per-update by turns.
-func Measure(q *MeasureRequest, d Device, note func(string)) (*Measurement, error) {
+// count and per-update by turns. When ctx is done the error is ErrStopped.
+func Measure(ctx context.Context, q *MeasureRequest, d Device, note func(string)) (*Measurement, error) {
 	fill := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
@@ -80,10 +81,10 @@ func Measure(q *MeasureRequest, d Device, note func(string)) (*Measurement, erro
 	m := &Measurement{Version: model.FormatVersion, Info: d.Info(), Kernel: micros(w.Kernel), Reduce: micros(w.Collective)}
 	note("handoff")
 	var err error
-	if m.Handoff, err = handoff(&w, d); err != nil {
+	if m.Handoff, err = handoff(ctx, &w, d); err != nil {
 		return nil, err
 	}
-	if err := m.makespans(&w, d, note); err != nil {
+	if err := m.makespans(ctx, &w, d, note); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -93,7 +94,7 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 // handoff times rounds of update on the GPU, reply of the CPU, wait on the GPU, all in
 // one buffer.
-func handoff(q *MeasureRequest, d Device) (Distribution, error) {
+func handoff(ctx context.Context, q *MeasureRequest, d Device) (Distribution, error) {
 	s := &model.ScheduleFile{Queues: []model.QueueFile{{Name: "gpu", Buffers: []model.BufferFile{{}}}}, Streams: []model.TaskFile{{Name: "cpu"}}}
 	for i := 1; i <= q.Rounds; i++ {
 		b, t := &s.Queues[0].Buffers[0].Commands, &s.Streams[0].Tasks
@@ -106,7 +107,7 @@ func handoff(q *MeasureRequest, d Device) (Distribution, error) {
 		return Distribution{}, err
 	}
 	p := NewPlan(programs, model.Machine{})
-	r, err := NewRunner(p, d)
+	r, err := NewRunner(ctx, p, d)
 	if err != nil {
 		return Distribution{}, err
 	}
@@ -137,7 +138,7 @@ func handoff(q *MeasureRequest, d Device) (Distribution, error) {
 }
 
 // makespans runs the scaled workload under both disciplines by turns.
-func (m *Measurement) makespans(q *MeasureRequest, d Device, note func(string)) error {
+func (m *Measurement) makespans(ctx context.Context, q *MeasureRequest, d Device, note func(string)) error {
 	words := []model.Discipline{model.Count, model.PerUpdate}
 	times, overlaps := make([][]float64, 2), make([]float64, 2)
 	var runners []*Runner
@@ -148,7 +149,7 @@ func (m *Measurement) makespans(q *MeasureRequest, d Device, note func(string)) 
 		if err != nil {
 			return err
 		}
-		r, err := NewRunner(NewPlan(programs, model.Machine{}), d)
+		r, err := NewRunner(ctx, NewPlan(programs, model.Machine{}), d)
 		if err != nil {
 			return err
 		}

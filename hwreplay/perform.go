@@ -34,16 +34,7 @@ func Perform(ctx context.Context, t *Task, note func(string)) (*Report, error) {
 		}
 		return r, fmt.Errorf("interrupted: %w", ctx.Err())
 	}
-	done := make(chan bool)
-	defer close(done)
-	go func() {
-		select {
-		case <-ctx.Done():
-			stopRunners()
-		case <-done:
-		}
-	}()
-	r, err := u.Do(d, note, nil)
+	r, err := u.Do(ctx, d, note, nil)
 	if ctx.Err() != nil && err != nil {
 		return r, fmt.Errorf("interrupted: %w", ctx.Err())
 	}

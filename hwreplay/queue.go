@@ -2,7 +2,6 @@ package hwreplay
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/fencesim/fencesim/kernels"
@@ -34,10 +33,8 @@ type buffer struct {
 	killed        atomic.Bool
 	spinning      int64 // since when its wait was seen spinning; 0 not
 	done          atomic.Bool
-	issued        []bool // watching thread: stores that were put on their way
-
-	mu      sync.Mutex
-	callers []*runAgent
+	issued        []bool      // watching thread: stores that were put on their way
+	callers       []*runAgent // guarded by the rank's mu
 }
 
 // drained reports whether the device has left the buffer.

@@ -35,7 +35,7 @@ func randomPrograms(t *testing.T, d Device, cases int) {
 			programs, m = naive.Random(rng, naive.Config{})
 		}
 		p := NewPlan(programs, m)
-		r, err := NewRunner(p, d)
+		r, err := NewRunner(t.Context(), p, d)
 		if errors.Is(err, ErrCannotImpose) {
 			refused++
 			continue

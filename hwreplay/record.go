@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -65,19 +66,20 @@ type selfRun struct {
 }
 
 // Record runs the self-test: what finishes before what hangs, each run bounded and
-// released before the next. It stops at the first device that does not come back.
-func Record(q *RecordRequest, d Device, note func(string)) (*RecordOfRuns, error) {
-	return record(q, d, note, func(*RecordOfRuns) {})
+// released before the next. It stops at the first device that does not come back, and when
+// ctx is done.
+func Record(ctx context.Context, q *RecordRequest, d Device, note func(string)) (*RecordOfRuns, error) {
+	return record(ctx, q, d, note, func(*RecordOfRuns) {})
 }
 
-func record(q *RecordRequest, d Device, note func(string), flush func(*RecordOfRuns)) (*RecordOfRuns, error) {
+func record(ctx context.Context, q *RecordRequest, d Device, note func(string), flush func(*RecordOfRuns)) (*RecordOfRuns, error) {
 	begun := time.Now()
 	rec := &RecordOfRuns{Version: model.FormatVersion, Date: q.Date, Info: d.Info(), Passed: true, Runs: []RecordedRuns{}}
 	for _, s := range selfRuns(q, d.Info().Count) {
 		if q.Only != "" && q.Only != "scenarios" {
 			break
 		}
-		row, err := rec.run(q, s, d, note)
+		row, err := rec.run(ctx, q, s, d, note)
 		if row != nil {
 			rec.Runs = append(rec.Runs, *row)
 		}
@@ -89,7 +91,7 @@ func record(q *RecordRequest, d Device, note func(string), flush func(*RecordOfR
 	}
 	var err error
 	if q.Only == "" || q.Only == "conform" {
-		rec.Conform, err = Conform(&ConformRequest{Runs: q.Runs, Config: q.Config}, d, note)
+		rec.Conform, err = Conform(ctx, &ConformRequest{Runs: q.Runs, Config: q.Config}, d, note)
 		flush(rec)
 		if err != nil {
 			return rec, fmt.Errorf("conform: %w", err)
@@ -99,7 +101,7 @@ func record(q *RecordRequest, d Device, note func(string), flush func(*RecordOfR
 		}
 	}
 	if q.Only == "" || q.Only == "measure" {
-		if rec.Measure, err = Measure(&MeasureRequest{Config: q.Config}, d, note); err != nil {
+		if rec.Measure, err = Measure(ctx, &MeasureRequest{Config: q.Config}, d, note); err != nil {
 			return rec, fmt.Errorf("measure: %w", err)
 		}
 	}
@@ -114,7 +116,7 @@ func (r *RecordOfRuns) fail(format string, args ...any) {
 }
 
 // run makes the runs of one scenario.
-func (r *RecordOfRuns) run(q *RecordRequest, s selfRun, d Device, note func(string)) (*RecordedRuns, error) {
+func (r *RecordOfRuns) run(ctx context.Context, q *RecordRequest, s selfRun, d Device, note func(string)) (*RecordedRuns, error) {
 	s.q.Config, s.q.Brief = q.Config, true
 	if s.q.Repeat = q.Repeat; s.q.Repeat == 0 {
 		s.q.Repeat = 20
@@ -126,7 +128,7 @@ func (r *RecordOfRuns) run(q *RecordRequest, s selfRun, d Device, note func(stri
 	if s.counters != nil {
 		row.Expect += " " + s.counters.String()
 	}
-	res, err := Replay(&s.q, d, func(i int, out *Outcome) {
+	res, err := Replay(ctx, &s.q, d, func(i int, out *Outcome) {
 		if out == nil {
 			note(fmt.Sprintf("%s, run %d", s.name, i+1))
 		}

@@ -13,7 +13,7 @@ import (
 // The self-test of threads: every hang of it hangs with its counters, every cure
 // finishes, all inside the model.
 func TestRecordHost(t *testing.T) {
-	r, err := Record(&RecordRequest{Date: "2026-01-01", Repeat: 1, Ranks: 4, Only: "scenarios", Config: Config{Patience: brisk}}, Host{}, func(string) {})
+	r, err := Record(t.Context(), &RecordRequest{Date: "2026-01-01", Repeat: 1, Ranks: 4, Only: "scenarios", Config: Config{Patience: brisk}}, Host{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

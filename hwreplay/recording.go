@@ -42,7 +42,7 @@ func (x *run) gpuTime(rank int, t uint64) int64 {
 }
 
 // chains are the recorded events, in one list for each agent, buffer or command whose
-// events are ordered among themselves.
+// events are ordered among themselves. The recording must have ended ([run.freeze]).
 func (x *run) chains() [][]event {
 	var out [][]event
 	add := func(list []event) {
@@ -57,6 +57,7 @@ func (x *run) chains() [][]event {
 		add(f.log)
 	}
 	for _, rk := range x.ranks {
+		rk.mu.Lock()
 		for _, q := range rk.queues {
 			var all []event
 			for _, b := range q.buffers {
@@ -73,6 +74,7 @@ func (x *run) chains() [][]event {
 			}
 			add(all)
 		}
+		rk.mu.Unlock()
 	}
 	return out
 }

@@ -47,7 +47,7 @@ type FenceCounters struct {
 func (x *run) release(out *Outcome) {
 	out.Hung = !out.Finished && x.fault.Load() == nil
 	out.Ranks = x.counters()
-	x.frozen.Store(true)
+	x.freeze()
 	if out.Hung {
 		out.chains = x.chains()
 	}
@@ -75,6 +75,13 @@ func (x *run) release(out *Outcome) {
 	// A run that has finished by itself has shown that the device works.
 	out.Usable = out.Finished && out.Killed == 0 || x.usable() == nil
 	x.broken = !out.Usable
+}
+
+// freeze ends the recording: a run that was stopped from outside still moves.
+func (x *run) freeze() {
+	x.logs.Lock()
+	defer x.logs.Unlock()
+	x.frozen = true
 }
 
 // kill sets the kill flag of every buffer that has not finished.

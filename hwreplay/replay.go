@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -108,19 +109,19 @@ func (p *Plan) follow() error {
 
 // Replay makes a request's runs on a device in this process. Each, if not nil, is called
 // before each run with its number and after it with its outcome, which may be nil. The
-// error is of the request or the device; a hang is no error. With ErrStopped comes what was
-// known when it was stopped, if anything was.
-func Replay(q *Request, d Device, each func(run int, out *Outcome)) (*Result, error) {
-	return replay(q, d, each, func(*Result) {})
+// error is of the request or the device; a hang is no error. With ErrStopped, when ctx is
+// done, comes what was known then, if anything was.
+func Replay(ctx context.Context, q *Request, d Device, each func(run int, out *Outcome)) (*Result, error) {
+	return replay(ctx, q, d, each, func(*Result) {})
 }
 
 // replay is Replay that tells flush after each run but the last what is known.
-func replay(q *Request, d Device, each func(run int, out *Outcome), flush func(*Result)) (*Result, error) {
+func replay(ctx context.Context, q *Request, d Device, each func(run int, out *Outcome), flush func(*Result)) (*Result, error) {
 	p, s, err := q.Plan()
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewRunner(p, d)
+	r, err := NewRunner(ctx, p, d)
 	if err != nil {
 		return nil, err
 	}

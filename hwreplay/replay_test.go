@@ -47,7 +47,7 @@ func entries(t *testing.T) []entry {
 // happens is a run of the model; an ok finishes, and what always hangs hangs and is
 // released.
 func TestScenariosOnHost(t *testing.T) {
-	eachExpectation(t, "host", func(q *Request) (*Result, error) { return Replay(q, Host{}, nil) })
+	eachExpectation(t, "host", func(q *Request) (*Result, error) { return Replay(t.Context(), q, Host{}, nil) })
 }
 
 // eachExpectation replays every scenario on every machine of its expectations.
@@ -137,7 +137,7 @@ func TestReportedHangFromTrace(t *testing.T) {
 	if tr.Verdict != "hang" {
 		t.Fatalf("the trace is %s", tr.Verdict)
 	}
-	r, err := Replay(&Request{Trace: tr, Config: Config{Patience: brisk}}, Host{}, nil)
+	r, err := Replay(t.Context(), &Request{Trace: tr, Config: Config{Patience: brisk}}, Host{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestReportedHangFromTrace(t *testing.T) {
 	if len(r.Recording) == 0 || r.Threads != 12 {
 		t.Errorf("%d transitions recorded, %d threads", len(r.Recording), r.Threads)
 	}
-	r, err = Replay(&Request{Trace: traceOf(t, "per-update", "lag-3"), Config: Config{Patience: brisk}}, Host{}, nil)
+	r, err = Replay(t.Context(), &Request{Trace: traceOf(t, "per-update", "lag-3"), Config: Config{Patience: brisk}}, Host{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestReportedHangFromTrace(t *testing.T) {
 // schedule is refused.
 func TestTraceThatDoesNotFit(t *testing.T) {
 	tr := traceOf(t, "count", "lag-3")
-	if _, err := Replay(&Request{Trace: tr, Discipline: "per-update", Config: Config{Patience: brisk}}, Host{}, nil); err == nil {
+	if _, err := Replay(t.Context(), &Request{Trace: tr, Discipline: "per-update", Config: Config{Patience: brisk}}, Host{}, nil); err == nil {
 		t.Error("a trace of count was accepted for per-update")
 	}
 	// Under an ideal machine there is nothing to hang on.
@@ -182,7 +182,7 @@ func TestTraceThatDoesNotFit(t *testing.T) {
 	if hang.Verdict != "hang" {
 		t.Fatal(hang.Verdict)
 	}
-	r, err := Replay(&Request{Trace: hang, Config: Config{Patience: brisk}}, Host{}, nil)
+	r, err := Replay(t.Context(), &Request{Trace: hang, Config: Config{Patience: brisk}}, Host{}, nil)
 	if err != nil || r.Verdict != VerdictHung {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -196,7 +196,7 @@ func TestTraceThatDoesNotFit(t *testing.T) {
 		choices = append(choices, 0)
 		st, _ = y.Next(st, list[0])
 	}
-	r, err = Replay(&Request{Trace: sim.NewTrace(y, b, "lucky", 0, -1, choices), Config: Config{Patience: brisk}}, Host{}, nil)
+	r, err = Replay(t.Context(), &Request{Trace: sim.NewTrace(y, b, "lucky", 0, -1, choices), Config: Config{Patience: brisk}}, Host{}, nil)
 	if err != nil || r.Verdict != VerdictFinished || r.Model != Allowed {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -205,7 +205,7 @@ func TestTraceThatDoesNotFit(t *testing.T) {
 // What a main thread that is free to choose gives is in the model's set; the histogram
 // counts it.
 func TestLiveMainThread(t *testing.T) {
-	r, err := Replay(&Request{Scenario: reported, Ranks: 1, Impose: &Machine{model.Machine{GPUToCPU: model.Visibility{Mode: model.VisLag, Buffers: 2}}}, Repeat: 4,
+	r, err := Replay(t.Context(), &Request{Scenario: reported, Ranks: 1, Impose: &Machine{model.Machine{GPUToCPU: model.Visibility{Mode: model.VisLag, Buffers: 2}}}, Repeat: 4,
 		Config: Config{Patience: brisk, Kernel: 5 * time.Microsecond}, Brief: true}, Host{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestManyRuns(t *testing.T) {
 	run := func(n int) {
 		for _, src := range sources {
 			q := &Request{Scenario: src, Repeat: n, Brief: true}
-			r, err := Replay(q, Host{}, nil)
+			r, err := Replay(t.Context(), q, Host{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +272,7 @@ func TestHangsLeaveNothing(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	q := never(60 * time.Millisecond)
 	q.Repeat = 5
-	r, err := Replay(q, Host{}, nil)
+	r, err := Replay(t.Context(), q, Host{}, nil)
 	if err != nil || r.Verdict != VerdictHung || !r.Released || !r.Usable || r.Count(VerdictHung, model.Counters{Scheduled: 12, GPU: 4}) != 5 {
 		t.Fatalf("%v %+v", err, r)
 	}

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -25,25 +26,23 @@ type Runner struct {
 	measured time.Time
 	broken   bool
 	stopped  atomic.Bool
+	unhook   func() bool // ends the watch over the context
 }
 
-// ErrStopped is the error of a run that [Runner.Stop] has ended.
+// ErrStopped is the error of a run whose context was done.
 var ErrStopped = errors.New("the run was stopped")
 
 // clock is the measured difference of two clocks: device minus CPU, in nanoseconds, known
 // to within doubt.
 type clock struct{ offset, doubt int64 }
 
-// runners are the open ones, so that a process that has to leave can stop them.
-var runners sync.Map
-
-func stopRunners() {
-	runners.Range(func(r, _ any) bool { r.(*Runner).Stop(); return true })
-}
-
 // NewRunner opens a device for a plan. The error matches ErrCannotImpose if the plan asks
-// for what the device cannot do.
-func NewRunner(p *Plan, d Device) (*Runner, error) {
+// for what the device cannot do. When ctx is done the run under way ends as if it hung, and
+// further ones are refused, with ErrStopped.
+func NewRunner(ctx context.Context, p *Plan, d Device) (*Runner, error) {
+	if ctx.Err() != nil {
+		return nil, ErrStopped
+	}
 	if err := d.Impose(p); err != nil {
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func NewRunner(p *Plan, d Device) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{plan: p, device: d, session: s, layout: l, base: time.Now()}
-	runners.Store(r, true)
+	r.unhook = context.AfterFunc(ctx, func() { r.stopped.Store(true) })
 	if err := r.clocks(); err != nil {
 		r.Close()
 		return nil, err
@@ -64,16 +63,12 @@ func NewRunner(p *Plan, d Device) (*Runner, error) {
 // Close gives the device back. After a run that was not released it must not be called:
 // the process has to end instead.
 func (r *Runner) Close() error {
-	runners.Delete(r)
+	r.unhook()
 	if r.broken {
 		return nil
 	}
 	return r.session.Close()
 }
-
-// Stop ends the run under way as if it hung, and refuses further ones: for a process that
-// has to leave. It may be called from any goroutine.
-func (r *Runner) Stop() { r.stopped.Store(true) }
 
 // now is nanoseconds since the runner was made.
 func (r *Runner) now() int64 { return time.Since(r.base).Nanoseconds() }
@@ -183,13 +178,15 @@ func until(what string, f func() bool) error {
 // run is one run under way.
 type run struct {
 	*Runner
-	m      region
-	begun  int64
-	stop   atomic.Bool // release every wait
-	frozen atomic.Bool // nothing is recorded any more
-	left   atomic.Int32
-	all    sync.WaitGroup
-	fault  atomic.Pointer[error]
+	m     region
+	begun int64
+	stop  atomic.Bool // release every wait
+	left  atomic.Int32
+	all   sync.WaitGroup
+	fault atomic.Pointer[error]
+
+	logs   sync.RWMutex // held for writing to end the recording, for reading to add to it
+	frozen bool         // nothing is recorded any more
 
 	ranks  []*runRank
 	agents []*runAgent

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 )
@@ -38,9 +39,9 @@ func (e *TaskError) Is(target error) bool {
 	return e.Kind == "unavailable" && target == ErrUnavailable || e.Kind == "impose" && target == ErrCannotImpose
 }
 
-// Do does a task on a device in this process. note, if not nil, is told of each step
+// Do does a task on a device in this process, until ctx is done. note, if not nil, is told of each step
 // before it is taken, flush of what is known so far.
-func (t *Task) Do(d Device, note func(string), flush func(*Report)) (*Report, error) {
+func (t *Task) Do(ctx context.Context, d Device, note func(string), flush func(*Report)) (*Report, error) {
 	if note == nil {
 		note = func(string) {}
 	}
@@ -51,17 +52,17 @@ func (t *Task) Do(d Device, note func(string), flush func(*Report)) (*Report, er
 	var err error
 	switch {
 	case t.Replay != nil:
-		r.Replay, err = replay(t.Replay, d, func(i int, out *Outcome) {
+		r.Replay, err = replay(ctx, t.Replay, d, func(i int, out *Outcome) {
 			if out == nil {
 				note(fmt.Sprintf("run %d", i+1))
 			}
 		}, func(res *Result) { flush(&Report{Replay: res}) })
 	case t.Conform != nil:
-		r.Conform, err = observe(t.Conform, d, note, func(c *Conformance) { flush(&Report{Conform: c}) })
+		r.Conform, err = observe(ctx, t.Conform, d, note, func(c *Conformance) { flush(&Report{Conform: c}) })
 	case t.Measure != nil:
-		r.Measure, err = Measure(t.Measure, d, note)
+		r.Measure, err = Measure(ctx, t.Measure, d, note)
 	case t.Record != nil:
-		r.Record, err = record(t.Record, d, note, func(rec *RecordOfRuns) { flush(&Report{Record: rec}) })
+		r.Record, err = record(ctx, t.Record, d, note, func(rec *RecordOfRuns) { flush(&Report{Record: rec}) })
 	default:
 		err = fmt.Errorf("a task without a request")
 	}
