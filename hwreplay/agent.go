@@ -40,6 +40,7 @@ func (x *run) spin(a *runAgent, f func() bool) bool {
 		if x.over(a) {
 			return false
 		}
+		a.from = x.now() - x.begun
 		if f() {
 			if !first {
 				a.state.Store(agentRuns)
@@ -83,6 +84,7 @@ func (x *run) record(a *runAgent, e event) {
 	if x.frozen {
 		return
 	}
+	e.from = a.from
 	if e.ns == 0 {
 		e.ns = x.now() - x.begun
 	}
@@ -91,6 +93,8 @@ func (x *run) record(a *runAgent, e event) {
 	if a.plan.kind == sim.CPUStream && ends(e.t.Kind) {
 		a.pc.Store(e.t.Cmd + 1)
 	}
+	a.from = x.now() - x.begun
+	a.log[len(a.log)-1].to = a.from // others have seen it by now, its end too
 	x.ticks.Add(1)
 }
 

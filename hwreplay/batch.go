@@ -3,6 +3,7 @@ package hwreplay
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/fencesim/fencesim/kernels"
@@ -79,8 +80,7 @@ func (r *Runner) ops(a int32, c int) []Op {
 // ends at hi, as package sim divides it; every command is a section of its own under
 // serial dispatch.
 func (p *Plan) sectionEnd(q *model.Queue, info []sim.CommandInfo, pc, hi int) int {
-	divides := func(i int) bool { return info[i].Op == model.OpBarrier || info[i].Op == model.OpEncoder }
-	if p.Machine.Dispatch != model.Concurrent || divides(pc) {
+	if p.Machine.Dispatch != model.Concurrent || divides(info[pc].Op) {
 		return pc + 1
 	}
 	end := hi
@@ -88,11 +88,41 @@ func (p *Plan) sectionEnd(q *model.Queue, info []sim.CommandInfo, pc, hi int) in
 		end = min(end, int(q.Section[pc]))
 	}
 	for i := pc + 1; i < end; i++ {
-		if divides(i) {
+		if divides(info[i].Op) {
 			return i
 		}
 	}
 	return end
+}
+
+func divides(op model.Op) bool { return op == model.OpBarrier || op == model.OpEncoder }
+
+// eachSection tells f of the longest section that can begin at each command of each queue
+// under concurrent dispatch, until f returns an error.
+func (p *Plan) eachSection(f func(section []sim.CommandInfo) error) error {
+	for r := range p.ranks {
+		for i, a := range p.ranks[r].queues {
+			q, info := &p.ranks[r].program.Queues[i], p.agents[a].info
+			end := len(info)
+			for pc := len(info) - 1; pc >= 0; pc-- {
+				if _, last := slices.BinarySearch(q.Ends, pc+1); last {
+					end = pc + 1
+				}
+				if divides(info[pc].Op) {
+					end = pc
+					continue
+				}
+				to := end
+				if q.Section != nil {
+					to = min(to, int(q.Section[pc]))
+				}
+				if err := f(info[pc:to]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // batch builds the device's form of commands lo to hi of a queue, its buffer b. What

@@ -1,6 +1,7 @@
 package hwreplay
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -55,12 +56,14 @@ const compareBound = 4
 // enabled, and goes back when that leads nowhere. y is the plan's System or one of the
 // same schedules on another machine.
 func Compare(y *sim.System, out *Outcome) Comparison {
-	// What a throttle's test has read says between which ends of others it stands. Nearly
-	// always that leads straight to a run; where it does not, anything goes.
-	if c := newComparison(y, out); c.orderTests() {
-		if r := c.search(); r.Model == Allowed {
-			return r
-		}
+	// What a throttle's test has read says between which ends of others it stands, and
+	// every transition has an interval that it was made in. Nearly always that leads straight
+	// to a run; where it does not, for clocks are not exact, anything goes.
+	c := newComparison(y, out)
+	c.timed = true
+	c.orderTests()
+	if r := c.search(); r.Model == Allowed {
+		return r
 	}
 	return newComparison(y, out).search()
 }
@@ -77,8 +80,8 @@ func newComparison(y *sim.System, out *Outcome) *comparison {
 type place struct{ chain, at int }
 
 // orderTests notes for every throttle test the ends that it has seen as before it, and the
-// next ones as behind it. It reports whether there is any test.
-func (c *comparison) orderTests() bool {
+// next ones as behind it.
+func (c *comparison) orderTests() {
 	first := map[int32]int{}
 	for i, l := range c.out.chains {
 		for k := range l {
@@ -88,7 +91,7 @@ func (c *comparison) orderTests() bool {
 		}
 	}
 	if len(first) == 0 {
-		return false
+		return
 	}
 	c.before = map[place][]place{}
 	// The ends of each agent that comes behind a main thread: its queues and streams.
@@ -111,6 +114,9 @@ func (c *comparison) orderTests() bool {
 			}
 		}
 	}
+	for _, list := range ends { // of a queue's buffers, which may overlap, in the order seen
+		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(c.event(a).to, c.event(b).to) })
+	}
 	for agent, i := range first {
 		for k := range c.out.chains[i] {
 			e := &c.out.chains[i][k]
@@ -125,8 +131,9 @@ func (c *comparison) orderTests() bool {
 			}
 		}
 	}
-	return true
 }
+
+func (c *comparison) event(p place) *event { return &c.out.chains[p.chain][p.at] }
 
 // held reports whether something that has to come first has not.
 func (c *comparison) held(chain int) bool {
@@ -157,6 +164,7 @@ type comparison struct {
 	why   string
 	buf   []sim.Transition
 
+	timed  bool              // a transition that ended before another began comes first
 	before map[place][]place // by event: those that have to come first; nil: none
 }
 
@@ -216,9 +224,12 @@ func (c *comparison) forward(skip int) bool {
 		chain int
 	}
 	var heads []head
+	latest := ever // the next transition was made no later than this
 	for i, l := range c.out.chains {
 		if c.at[i] < len(l) {
-			heads = append(heads, head{l[c.at[i]].ns, i})
+			e := &l[c.at[i]]
+			heads = append(heads, head{e.ns, i})
+			latest = min(latest, e.to)
 		}
 	}
 	slices.SortFunc(heads, func(a, b head) int {
@@ -230,7 +241,11 @@ func (c *comparison) forward(skip int) bool {
 	})
 	n := 0
 	for _, h := range heads {
-		t, ok := c.enabled(&c.out.chains[h.chain][c.at[h.chain]])
+		e := &c.out.chains[h.chain][c.at[h.chain]]
+		if c.timed && e.from > latest {
+			continue
+		}
+		t, ok := c.enabled(e)
 		if !ok || c.held(h.chain) {
 			continue
 		}

@@ -128,6 +128,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// The moments that a recording tells may be late, each thread's by as much as it was kept
+// from going on; what a transition lies between leads to a run all the same, without search.
+func TestCompareLateMoments(t *testing.T) {
+	q := &Request{Scenario: reported, Impose: &Machine{model.Machine{GPUToCPU: model.Visibility{Mode: model.VisUnordered}}}}
+	p, _, err := q.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRunner(t.Context(), p, Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	out, err := r.Run(Config{Patience: brisk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range out.chains {
+		for i := range l {
+			if l[i].t.Kind != sim.KindVisible {
+				l[i].ns = l[len(l)-1].ns
+			}
+		}
+	}
+	if c := Compare(p.System, out); c.Model != Allowed || c.Tried > 2*len(p.words(out.chains)) {
+		t.Errorf("%s, %d transitions tried: %s", c.Model, c.Tried, c.Reason)
+	}
+}
+
+// What stands behind a signal in its section does not wait for it.
+func TestSignalHoldsUpNothingBehindIt(t *testing.T) {
+	q := &Request{Scenario: "fencesim: 1\nname: signal\nmachine: {dispatch: concurrent}\nschedule: {queues: [{name: gpu, buffers: [[wait C 1, signal E 1, update G 1]]}], streams: [{name: cpu, tasks: [wait G 1, update C 1]}]}\n",
+		Config: Config{Patience: brisk}}
+	r, err := Replay(t.Context(), q, Host{}, nil)
+	if err != nil || r.Verdict != VerdictFinished || r.Model != Allowed {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A run can be stopped from outside; its threads come back.
 func TestStop(t *testing.T) {
 	p, _, err := never(time.Minute).Plan()

@@ -54,6 +54,16 @@ func (g *cudaDevice) Impose(p *Plan) error {
 	case m.Slots > 0 && m.Dispatch == model.Concurrent:
 		return refuse("slots with dispatch concurrent")
 	}
+	if m.Dispatch == model.Concurrent {
+		if err := p.eachSection(func(section []sim.CommandInfo) error {
+			if len(section) > cudaSides {
+				return refuse("a section of %d commands on %d streams", len(section), cudaSides)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
 	for a, ag := range p.agents {
 		for i, c := range ag.info {
 			if m.Slots > 0 && ag.kind == sim.Queue && p.called(int32(a), i) {

@@ -123,18 +123,22 @@ func (h *hostLane) batch(b *Batch) {
 			h.chain(b, &section[0])
 			continue
 		}
-		var all sync.WaitGroup
+		done := make([]chan bool, len(section))
 		for i := range section {
-			if section[i].After {
-				all.Wait()
-			}
-			all.Add(1)
+			done[i] = make(chan bool)
 			go func() {
-				defer all.Done()
+				defer close(done[i])
+				for _, earlier := range done[:i] {
+					if section[i].After {
+						<-earlier
+					}
+				}
 				h.chain(b, &section[i])
 			}()
 		}
-		all.Wait()
+		for _, d := range done {
+			<-d
+		}
 	}
 	h.s.end(b.Finish, h.s.now(), kernels.Passed, 0, 0, 0)
 }

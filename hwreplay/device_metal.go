@@ -11,6 +11,7 @@ import (
 	"github.com/fencesim/fencesim/kernels"
 	"github.com/fencesim/fencesim/metal"
 	"github.com/fencesim/fencesim/model"
+	"github.com/fencesim/fencesim/sim"
 )
 
 // metalDevice is the system's default Metal GPU. Its code is built everywhere; nothing of
@@ -46,6 +47,16 @@ func (g *metalDevice) Impose(p *Plan) error {
 	}
 	if p.Machine.Slots > 0 {
 		return refuse("slots: no way is known to fill a Metal GPU but for some")
+	}
+	if p.Machine.Dispatch == model.Concurrent {
+		if err := p.eachSection(func(section []sim.CommandInfo) error {
+			if section[0].Op == model.OpSignal && len(section) > 1 {
+				return refuse("dispatch concurrent with a command behind a signal in its section: what is behind a barrier waits for it")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
 	}
 	for _, ag := range p.agents {
 		for _, c := range ag.info {

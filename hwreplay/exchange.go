@@ -108,7 +108,7 @@ func (x *run) send(a *runAgent, i int, t sim.Transition) bool {
 			})
 		})
 	}
-	o := &offer{from: a.rank, to: peer, name: x.parcel(a, i)}
+	o, since := &offer{from: a.rank, to: peer, name: x.parcel(a, i)}, a.from
 	e.mu.Lock()
 	e.offers = append(e.offers, o)
 	e.mu.Unlock()
@@ -120,6 +120,7 @@ func (x *run) send(a *runAgent, i int, t sim.Transition) bool {
 	if !o.taken.Load() {
 		return false
 	}
+	a.from = since // it may have been taken at any moment since it stood there
 	x.record(a, event{t: t})
 	return !x.over(a)
 }

@@ -151,11 +151,13 @@ func (x *run) publish(quiet bool) {
 func (x *run) arrive(fence int32, s store) {
 	f := x.fences[fence]
 	c := &s.queue.info[s.cmd]
+	from := x.now() - x.begun
 	f.mu.Lock()
 	x.apply(c)
 	f.mu.Unlock()
+	to := x.now() - x.begun
 	text := x.plan.agents[s.queue.agent].cmds[s.cmd].Text(&s.queue.rank.plan.program.Names) + " becomes visible to the CPU"
-	f.log = append(f.log, event{ns: x.now() - x.begun, t: sim.Transition{Kind: sim.KindVisible, Agent: fence}, text: text})
+	f.log = append(f.log, event{ns: to, from: from, to: to, t: sim.Transition{Kind: sim.KindVisible, Agent: fence}, text: text})
 	x.ticks.Add(1)
 }
 

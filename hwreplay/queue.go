@@ -29,7 +29,8 @@ type buffer struct {
 	lane          int
 	batch         *Batch
 	submitted     bool
-	finished      bool // guarded by the rank's mu
+	finished      bool  // guarded by the rank's mu
+	seen          int64 // when that was seen, since the run began; likewise
 	killed        atomic.Bool
 	spinning      int64 // since when its wait was seen spinning; 0 not
 	done          atomic.Bool
@@ -191,7 +192,7 @@ func (x *run) poll(rk *runRank) {
 				}
 				continue
 			}
-			b.finished, any = true, true
+			b.finished, b.seen, any = true, x.now()-x.begun, true
 			b.done.Store(true)
 			if b.counted || !rk.plan.program.FromGraph {
 				rk.ended++

@@ -11,7 +11,9 @@ import (
 // event is one transition of a run. Package sim has the same transition, but for Possible
 // and, of an arrival, Cmd, for which the words stand.
 type event struct {
-	ns   int64
+	ns   int64 // when, as the recording tells
+	from int64 // not before
+	to   int64 // and not after
 	took int64 // commands of a GPU: for how long
 	t    sim.Transition
 	test throttleTest
@@ -35,6 +37,9 @@ type Step struct {
 	Step  string `json:"step"`
 	NS    int64  `json:"ns"`
 }
+
+// ever is a time after every run.
+const ever = int64(1 << 62)
 
 // gpuTime converts a time of a rank's device.
 func (x *run) gpuTime(rank int, t uint64) int64 {
@@ -83,6 +88,7 @@ func (x *run) chains() [][]event {
 // the commands of concurrent sections in lists of their own, its end.
 func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 	rank := x.plan.agents[q.agent].rank
+	doubt := x.offset[rank].doubt
 	if !b.submitted {
 		return nil
 	}
@@ -94,7 +100,7 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 		return sim.Transition{Kind: k, Agent: q.agent, Buffer: int32(b.index), Cmd: int32(c)}
 	}
 	last := x.gpuTime(rank, start.Begin)
-	first := []event{{ns: last, t: at(sim.KindStart, 0)}}
+	first := []event{{ns: last, to: last + doubt, t: at(sim.KindStart, 0)}}
 	out := [][]event{first}
 	concurrent := x.plan.Machine.Dispatch == model.Concurrent
 	killed := false
@@ -124,10 +130,11 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 	}
 	finish := x.m.result(b.batch.Finish).Load()
 	if finish.Outcome.Ended() && b.finished {
-		e := event{ns: max(last, x.gpuTime(rank, finish.End)), t: at(sim.KindFinish, 0)}
+		end := x.gpuTime(rank, finish.End)
+		e := event{ns: max(last, end), from: end - doubt, to: b.seen, t: at(sim.KindFinish, 0)}
 		switch {
 		case b.killed.Load() && killed:
-			e.t.Kind = sim.KindKill
+			e.t.Kind, e.from = sim.KindKill, 0
 		case killed: // a command that failed has ended the buffer
 			return out
 		}
@@ -149,15 +156,24 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 	}
 	op := q.info[c].Op
 	if silent(op) {
-		return []event{{ns: last, t: at(sim.KindRun)}}, true
+		return []event{{ns: last, to: ever, t: at(sim.KindRun)}}, true
 	}
 	var out []event
 	res := x.m.result(x.layout.queues[q.agent].results[c]).Load()
 	begin, end := x.gpuTime(rank, res.Begin), x.gpuTime(rank, res.End)
+	within := event{from: begin - x.offset[rank].doubt, to: ever}
+	if res.Outcome.Ended() {
+		within.to = end + x.offset[rank].doubt
+	}
+	when := func(ns int64, k sim.Kind) event {
+		e := within
+		e.ns, e.t = ns, at(k)
+		return e
+	}
 	slots := x.plan.Machine.Slots > 0
 	if x.layout.queues[q.agent].calls[c] >= 0 {
 		if slots && op == model.OpWait && tookSlot(res) {
-			out = append(out, event{ns: begin, t: at(sim.KindTake)})
+			out = append(out, when(begin, sim.KindTake))
 		}
 		for _, a := range b.callers {
 			for _, e := range a.log {
@@ -168,22 +184,24 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 		}
 		passed := len(out) > 0 && ends(out[len(out)-1].t.Kind)
 		if !passed && res.Outcome == kernels.OutOfTime {
-			return append(out, event{ns: end, t: at(sim.KindGiveUp)}), true
+			return append(out, when(end, sim.KindGiveUp)), true
 		}
 		return out, passed || res.Outcome == kernels.Passed
 	}
 	if slots && op == model.OpWait && tookSlot(res) {
-		out = append(out, event{ns: begin, t: at(sim.KindTake)})
+		out = append(out, when(begin, sim.KindTake))
 	}
 	switch res.Outcome {
 	case kernels.Passed:
 		guarded := q.info[c].Store == model.StoreGuarded && (op == model.OpUpdate || op == model.OpRelease)
 		if guarded {
-			out = append(out, event{ns: begin, t: at(sim.KindRead)})
+			out = append(out, when(begin, sim.KindRead))
 		}
-		return append(out, event{ns: end, took: end - begin, t: at(sim.KindRun)}), true
+		run := when(end, sim.KindRun)
+		run.took = end - begin
+		return append(out, run), true
 	case kernels.OutOfTime, kernels.GaveUp:
-		return append(out, event{ns: end, t: at(sim.KindGiveUp)}), true
+		return append(out, when(end, sim.KindGiveUp)), true
 	}
 	return out, false
 }

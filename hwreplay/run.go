@@ -223,6 +223,7 @@ type runAgent struct {
 	state  atomic.Int32 // agentRuns and so on
 	pc, to atomic.Int32 // streams: tasks done, tasks handed over
 	polls  atomic.Int64 // looks of its waits
+	from   int64        // when its last transition had been made, or its last look began
 	seen   int64        // watching thread: polls when something last moved
 	killed func() bool  // calls: the buffer was killed or has left
 	buffer int32
