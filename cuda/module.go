@@ -111,13 +111,27 @@ func (f *Function) params() []int {
 // Name returns the entry's name.
 func (f *Function) Name() string { return f.name }
 
-const functionMaxShared = 8
+// Attributes of a function: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES and
+// CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT.
+const (
+	functionMaxShared = 8
+	functionCarveout  = 9
+)
 
 // AllowShared lets launches ask for so many bytes of shared memory; needed above
 // 48 KiB, and at most Device.SharedPerBlock.
 func (f *Function) AllowShared(bytes int) error {
 	return f.c.on("cuFuncSetAttribute", func(d *driver) Code {
 		return d.FuncSetAttribute(f.handle, functionMaxShared, int32(bytes))
+	})
+}
+
+// PreferShared asks that multiprocessors have as much shared memory as they can while they
+// run the function. A multiprocessor divides its memory anew only when it is idle, so that
+// a block without shared memory may otherwise keep one that needs much from starting.
+func (f *Function) PreferShared() error {
+	return f.c.on("cuFuncSetAttribute", func(d *driver) Code {
+		return d.FuncSetAttribute(f.handle, functionCarveout, 100)
 	})
 }
 

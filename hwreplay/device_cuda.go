@@ -207,12 +207,17 @@ type cudaHold struct {
 
 // hold fills every multiprocessor of each device but as many as the machine has slots.
 // Each block and each later launch asks for more than half of a multiprocessor's shared
-// memory, so that one fits on each.
+// memory, so that one fits on each; those that need no slot leave it as much to have.
 func (s *cudaSession) hold(p *Plan, at int) error {
 	for i, d := range s.devices {
 		s.share = d.SharedPerBlock/2 + 2048
 		for _, name := range []string{"hold", "update", "update-guarded", "update-max", "add", "wait", "compute", "coherent"} {
 			if err := s.kernels[i][name].AllowShared(s.share); err != nil {
+				return err
+			}
+		}
+		for _, k := range s.kernels[i] {
+			if err := k.PreferShared(); err != nil {
 				return err
 			}
 		}
