@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fencesim/fencesim/check"
+	"github.com/fencesim/fencesim/model"
 	"github.com/fencesim/fencesim/report"
 	"github.com/fencesim/fencesim/sim"
 )
@@ -116,11 +118,45 @@ func readRun(file string, src []byte) (*check.Result, *sim.Trace, error) {
 	if err := json.Unmarshal(src, &r); err != nil {
 		return nil, nil, misread(file, src, "a result", err)
 	}
+	if err := unknownWords(file, src); err != nil {
+		return nil, nil, err
+	}
 	report.Printable(&r)
 	if trace == nil {
 		return &r, nil, nil
 	}
 	return &r, trace, nil
+}
+
+// unknownWords is an error if a result has another version, no verdict, or a property of
+// which it does not say what is known.
+func unknownWords(file string, src []byte) error {
+	var r struct {
+		Version    int               `json:"fencesim"`
+		Verdict    string            `json:"verdict"`
+		Properties map[string]string `json:"properties"`
+	}
+	if err := json.Unmarshal(src, &r); err != nil {
+		return misread(file, src, "a result", err)
+	}
+	at := func(key, format string, args ...any) error {
+		line, col := model.Position(src, keyOffset(src, key))
+		return &exitError{statusUsage, &model.Error{File: file, Line: line, Col: col, Msg: "not a result: " + fmt.Sprintf(format, args...)}}
+	}
+	if r.Version != model.FormatVersion {
+		return at("fencesim", "version %d of the format: want %d", r.Version, model.FormatVersion)
+	}
+	var v check.Verdict
+	if v.UnmarshalText([]byte(r.Verdict)); v.String() != r.Verdict {
+		return at("verdict", "verdict: want ok, hang, violation or inconclusive, found %q", r.Verdict)
+	}
+	for _, p := range check.Properties {
+		var s check.Status
+		if s.UnmarshalText([]byte(r.Properties[p])); s.String() != r.Properties[p] {
+			return at("properties", "property %s: want holds, violated or unknown, found %q", p, r.Properties[p])
+		}
+	}
+	return nil
 }
 
 // isResult reports whether a file is a result, which has stuck states even if none.
