@@ -140,6 +140,9 @@ func (x *explainer) need(b sim.Blocked) link {
 			return link{text, "", a, "other agent"}
 		}
 	}
+	if did, ok := strings.CutPrefix(b.Needs, "nothing: it "); ok {
+		return link{who + " " + did, who + " " + did, -1, "nobody"}
+	}
 	if rest, ok := strings.CutPrefix(b.Needs, "nothing"); ok {
 		return link{text, fmt.Sprintf("%s stands at %s and needs nothing%s", who, b.At, rest), -1, "nobody"}
 	}

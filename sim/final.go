@@ -208,6 +208,11 @@ func (y *System) Blocked(s State, r int) []Blocked {
 				add(rk.agent, "end", "nothing: it has ended and never committed what is left on "+y.queues[i].name)
 			}
 		}
+		for i := rk.streams.lo; i < rk.streams.hi; i++ {
+			if c := &y.streams[i]; int(c.enq.get(s)) < len(c.cmds) {
+				add(rk.agent, "end", "nothing: it has ended and never handed over what is left of "+c.name)
+			}
+		}
 	}
 	for i := rk.queues.lo; i < rk.queues.hi; i++ {
 		q := &y.queues[i]
