@@ -130,7 +130,8 @@ func (x *run) exec(a *runAgent, i int) bool {
 	case model.OpUpdate, model.OpRelease, model.OpReset, model.OpAdd:
 		return x.take(a, t, func() bool { x.storeCPU(c); return true })
 	case model.OpWait:
-		return x.spin(a, func() bool { return x.satisfied(a, c) }) && x.take(a, t, func() bool { x.consume(c); return true })
+		// What the last look saw was so when it began, or very soon after.
+		return x.spin(a, func() bool { return x.satisfied(a, c) }) && x.takeEvent(a, event{ns: a.from, t: t}, func() bool { x.consume(c); return true })
 	case model.OpSignal:
 		return x.take(a, t, func() bool { x.signal(c); return true })
 	case model.OpAwait:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/fencesim/fencesim/sim"
@@ -47,8 +48,12 @@ type Comparison struct {
 	Tried    int            // transitions tried
 }
 
-// compareBound is how many transitions a comparison tries for each that it has to place.
-const compareBound = 4
+// compareBound is how many transitions a comparison tries for each that it has to place,
+// and compareDraws how often it draws the moments anew.
+const (
+	compareBound = 4
+	compareDraws = 16
+)
 
 // Compare holds an outcome against a machine: it looks for a run of package sim that
 // makes the recorded transitions, each agent's in its own order, and ends as the outcome
@@ -58,22 +63,49 @@ const compareBound = 4
 func Compare(y *sim.System, out *Outcome) Comparison {
 	// What a throttle's test has read says between which ends of others it stands, and
 	// every transition has an interval that it was made in. Nearly always that leads straight
-	// to a run; where it does not, for clocks are not exact, anything goes.
+	// to a run. Where two intervals overlap, and what came first only shows much later, the
+	// search goes back through all that lies between; to draw moments from the intervals anew is
+	// quicker. Where nothing helps, for clocks are not exact, anything goes.
 	c := newComparison(y, out)
 	c.timed = true
 	c.orderTests()
-	if r := c.search(); r.Model == Allowed {
+	r := c.search(c.total + 500)
+	for draw := uint64(1); r.Model == Undecided && draw <= compareDraws; draw++ {
+		d := newComparison(y, out)
+		d.timed, d.before = true, c.before
+		d.draw(draw)
+		r = d.search(d.total + 500)
+	}
+	if r.Model == Allowed {
 		return r
 	}
-	return newComparison(y, out).search()
+	c = newComparison(y, out)
+	return c.search(compareBound*c.total + 10000)
 }
 
 func newComparison(y *sim.System, out *Outcome) *comparison {
 	c := &comparison{y: y, out: out, at: make([]int, len(out.chains)), s: y.Initial(), dead: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	for _, l := range out.chains {
 		c.total += len(l)
+		when := make([]int64, len(l))
+		for i := range l {
+			when[i] = l[i].ns
+		}
+		c.when = append(c.when, when)
 	}
 	return c
+}
+
+// draw draws the moment of each event from its interval.
+func (c *comparison) draw(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for i, l := range c.out.chains {
+		for k := range l {
+			if e := &l[k]; e.to != ever && e.from < e.to {
+				c.when[i][k] = e.from + rng.Int64N(e.to-e.from)
+			}
+		}
+	}
 }
 
 // place is one event: its chain and its position there.
@@ -154,6 +186,7 @@ type comparison struct {
 	y     *sim.System
 	out   *Outcome
 	at    []int
+	when  [][]int64 // by event: the moment to go by
 	total int
 	s     sim.State
 	path  []placed
@@ -176,8 +209,8 @@ type placed struct {
 	violated sim.Violations
 }
 
-func (c *comparison) search() Comparison {
-	bound := compareBound*c.total + 10000
+// search looks for a run, and gives up when so many transitions were tried.
+func (c *comparison) search(bound int) Comparison {
 	skip := 0
 	for {
 		if len(c.path) == c.total {
@@ -228,7 +261,7 @@ func (c *comparison) forward(skip int) bool {
 	for i, l := range c.out.chains {
 		if c.at[i] < len(l) {
 			e := &l[c.at[i]]
-			heads = append(heads, head{e.ns, i})
+			heads = append(heads, head{c.when[i][c.at[i]], i})
 			latest = min(latest, e.to)
 		}
 	}

@@ -29,6 +29,7 @@ type buffer struct {
 	lane          int
 	batch         *Batch
 	submitted     bool
+	sent          int64 // when it was, since the run began
 	finished      bool  // guarded by the rank's mu
 	seen          int64 // when that was seen, since the run began; likewise
 	killed        atomic.Bool
@@ -74,7 +75,7 @@ func (q *runQueue) commit(end int, counted bool) {
 
 // submit hands a buffer to the device.
 func (x *run) submit(q *runQueue, b *buffer) {
-	b.submitted = true
+	b.submitted, b.sent = true, x.now()-x.begun
 	x.calls(q, b)
 	if err := x.session.Submit(Lane{x.plan.agents[q.agent].rank, b.lane}, b.batch); err != nil {
 		x.failed(err)

@@ -100,7 +100,7 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 		return sim.Transition{Kind: k, Agent: q.agent, Buffer: int32(b.index), Cmd: int32(c)}
 	}
 	last := x.gpuTime(rank, start.Begin)
-	first := []event{{ns: last, to: last + doubt, t: at(sim.KindStart, 0)}}
+	first := []event{{ns: last, from: b.sent, to: last + doubt, t: at(sim.KindStart, 0)}}
 	out := [][]event{first}
 	concurrent := x.plan.Machine.Dispatch == model.Concurrent
 	killed := false
@@ -134,7 +134,7 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 		e := event{ns: max(last, end), from: end - doubt, to: b.seen, t: at(sim.KindFinish, 0)}
 		switch {
 		case b.killed.Load() && killed:
-			e.t.Kind, e.from = sim.KindKill, 0
+			e.t.Kind, e.from = sim.KindKill, b.sent
 		case killed: // a command that failed has ended the buffer
 			return out
 		}
@@ -156,7 +156,7 @@ func (x *run) commandEvents(q *runQueue, b *buffer, c int, last int64) ([]event,
 	}
 	op := q.info[c].Op
 	if silent(op) {
-		return []event{{ns: last, to: ever, t: at(sim.KindRun)}}, true
+		return []event{{ns: last, from: last - x.offset[rank].doubt, to: ever, t: at(sim.KindRun)}}, true
 	}
 	var out []event
 	res := x.m.result(x.layout.queues[q.agent].results[c]).Load()
