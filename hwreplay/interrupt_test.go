@@ -41,12 +41,27 @@ func TestReplayInterruptedAnywhere(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*200*time.Microsecond)
 		r, err := Perform(ctx, &Task{Backend: "host", Replay: busy}, nil)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || r == nil {
+		if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Replay == nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if res := r.Replay; res != nil && (!res.Interrupted || !res.Released || !res.Usable) {
+		if res := r.Replay; !res.Interrupted || !res.Released || !res.Usable || res.Runs == 0 && res.Verdict != VerdictInterrupted {
 			t.Fatalf("%+v", res)
 		}
+	}
+}
+
+// An interrupted self-test keeps the runs that have ended, and neither passes nor blames the
+// device.
+func TestRecordInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	r, err := Perform(ctx, &Task{Backend: "host", Record: &RecordRequest{Repeat: 1 << 30}}, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Record == nil || len(r.Record.Runs) == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	rec := r.Record
+	if last := rec.Runs[len(rec.Runs)-1]; !rec.Interrupted || rec.Passed || len(rec.Unproven) > 0 || last.Runs == 0 || last.AsExpected != last.Runs || !last.Released || !last.Usable {
+		t.Errorf("%+v", rec)
 	}
 }
 

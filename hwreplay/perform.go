@@ -32,6 +32,9 @@ func Perform(ctx context.Context, t *Task, note func(string)) (*Report, error) {
 		if r != nil && r.Conform != nil {
 			r.Conform.interrupt()
 		}
+		if r != nil && r.Record != nil {
+			r.Record.Interrupted, r.Record.Passed = true, false
+		}
 		return r, fmt.Errorf("interrupted: %w", ctx.Err())
 	}
 	r, err := u.Do(ctx, d, note, nil)

@@ -3,6 +3,7 @@ package hwreplay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,13 +26,15 @@ type RecordOfRuns struct {
 	Version int    `json:"fencesim"`
 	Date    string `json:"date"`
 	Info
-	Clock    []ClockOffset  `json:"clock,omitempty"`
-	Passed   bool           `json:"passed"` // all runs ended as expected, inside the model, and were released
-	Runs     []RecordedRuns `json:"runs"`
-	Conform  *Conformance   `json:"conform,omitempty"`
-	Measure  *Measurement   `json:"measure,omitempty"`
-	Elapsed  float64        `json:"elapsed_s"`
-	Unproven []string       `json:"unproven,omitempty"` // what was expected and not seen, or refused
+	Clock  []ClockOffset  `json:"clock,omitempty"`
+	Passed bool           `json:"passed"` // all runs ended as expected, inside the model, and were released
+	Runs   []RecordedRuns `json:"runs"`
+	// Interrupted says that not all was run: then Passed is false, whatever was seen.
+	Interrupted bool         `json:"interrupted,omitempty"`
+	Conform     *Conformance `json:"conform,omitempty"`
+	Measure     *Measurement `json:"measure,omitempty"`
+	Elapsed     float64      `json:"elapsed_s"`
+	Unproven    []string     `json:"unproven,omitempty"` // what was expected and not seen, or refused
 }
 
 // RecordedRuns is one scenario of a self-test, run some times.
@@ -80,6 +83,7 @@ func record(ctx context.Context, q *RecordRequest, d Device, note func(string), 
 			break
 		}
 		row, err := rec.run(ctx, q, s, d, note)
+		rec.interruptedBy(err)
 		if row != nil {
 			rec.Runs = append(rec.Runs, *row)
 		}
@@ -92,6 +96,7 @@ func record(ctx context.Context, q *RecordRequest, d Device, note func(string), 
 	var err error
 	if q.Only == "" || q.Only == "conform" {
 		rec.Conform, err = Conform(ctx, &ConformRequest{Runs: q.Runs, Config: q.Config}, d, note)
+		rec.interruptedBy(err)
 		flush(rec)
 		if err != nil {
 			return rec, fmt.Errorf("conform: %w", err)
@@ -102,12 +107,19 @@ func record(ctx context.Context, q *RecordRequest, d Device, note func(string), 
 	}
 	if q.Only == "" || q.Only == "measure" {
 		if rec.Measure, err = Measure(ctx, &MeasureRequest{Config: q.Config}, d, note); err != nil {
+			rec.interruptedBy(err)
 			return rec, fmt.Errorf("measure: %w", err)
 		}
 	}
 	rec.Elapsed = time.Since(begun).Seconds()
 	flush(rec)
 	return rec, nil
+}
+
+func (r *RecordOfRuns) interruptedBy(err error) {
+	if errors.Is(err, ErrStopped) {
+		r.Interrupted, r.Passed = true, false
+	}
 }
 
 func (r *RecordOfRuns) fail(format string, args ...any) {
@@ -138,7 +150,7 @@ func (r *RecordOfRuns) run(ctx context.Context, q *RecordRequest, s selfRun, d D
 		r.Unproven = append(r.Unproven, s.name+": "+err.Error())
 		return row, nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrStopped) {
 		r.fail("%s: %v", s.name, err)
 		return row, err
 	}
@@ -157,7 +169,7 @@ func (r *RecordOfRuns) run(ctx context.Context, q *RecordRequest, s selfRun, d D
 	if !row.Released || !row.Usable {
 		return row, fmt.Errorf("the device did not come back")
 	}
-	return row, nil
+	return row, err
 }
 
 // machineName is a machine's preset, or its parameters that are not the default.

@@ -110,7 +110,7 @@ func (p *Plan) follow() error {
 // Replay makes a request's runs on a device in this process. Each, if not nil, is called
 // before each run with its number and after it with its outcome, which may be nil. The
 // error is of the request or the device; a hang is no error. With ErrStopped, when ctx is
-// done, comes what was known then, if anything was.
+// done, comes what was known then.
 func Replay(ctx context.Context, q *Request, d Device, each func(run int, out *Outcome)) (*Result, error) {
 	return replay(ctx, q, d, each, func(*Result) {})
 }
@@ -122,6 +122,11 @@ func replay(ctx context.Context, q *Request, d Device, each func(run int, out *O
 		return nil, err
 	}
 	r, err := NewRunner(ctx, p, d)
+	if errors.Is(err, ErrStopped) {
+		res := newResult(q, p, s, d, &Runner{})
+		res.interrupt(q, p, nil)
+		return res, err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +140,7 @@ func replay(ctx context.Context, q *Request, d Device, each func(run int, out *O
 		c := q.Config
 		c.Seed += uint64(i)
 		out, err := r.Run(c)
-		if errors.Is(err, ErrStopped) && (out != nil || res.Runs > 0) {
+		if errors.Is(err, ErrStopped) {
 			res.interrupt(q, p, out)
 			res.Elapsed = time.Since(begun).Seconds()
 			return res, err
@@ -161,7 +166,7 @@ func replay(ctx context.Context, q *Request, d Device, each func(run int, out *O
 
 func newResult(q *Request, p *Plan, s *model.Scenario, d Device, r *Runner) *Result {
 	res := &Result{Version: model.FormatVersion, Scenario: s.Name, Ranks: len(p.ranks), Machine: Machine{p.Machine}, Info: d.Info(),
-		Released: true, Usable: true, Model: Allowed, Seed: q.Config.Seed, Fences: []FenceCounters{}, Recording: []Step{}}
+		Released: true, Usable: true, Model: Allowed, Seed: q.Config.Seed, Fences: []FenceCounters{}, Recording: []Step{}, Clock: []ClockOffset{}}
 	if !s.Explicit() {
 		res.Discipline = s.Effective().String()
 	}
@@ -211,12 +216,14 @@ func (r *Result) show(q *Request, p *Plan, out *Outcome) {
 // What that run did is told if it is all there is.
 func (r *Result) interrupt(q *Request, p *Plan, out *Outcome) {
 	r.Interrupted = true
+	if r.Runs == 0 {
+		r.Verdict, r.Model, r.Histogram = VerdictInterrupted, Undecided, []Bin{}
+	}
 	if out == nil {
 		return
 	}
 	r.Released, r.Usable = r.Released && out.Released, r.Usable && out.Usable
 	if r.Runs == 0 {
-		r.Verdict, r.Model, r.Histogram = VerdictInterrupted, Undecided, []Bin{}
 		r.show(q, p, out)
 	}
 }

@@ -176,6 +176,10 @@ func (r *RecordOfRuns) Text(w io.Writer) error {
 	for _, u := range r.Unproven {
 		p.line("not shown: %s", u)
 	}
-	p.line("%s in %v", map[bool]string{true: "passed", false: "FAILED"}[r.Passed], time.Duration(r.Elapsed*float64(time.Second)).Round(time.Millisecond))
+	word := map[bool]string{true: "passed", false: "FAILED"}[r.Passed]
+	if r.Interrupted {
+		word = "interrupted"
+	}
+	p.line("%s in %v", word, time.Duration(r.Elapsed*float64(time.Second)).Round(time.Millisecond))
 	return p.w.Flush()
 }
