@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // collectiveWords are the operations of a graph in which all ranks meet.
@@ -108,8 +109,35 @@ func (r *graphResolver) kind(i int, n *NodeFile) Op {
 	case n.Op == "recv":
 		return OpRecv
 	}
-	checkWord(r.c, "an operation", n.Op, []any{"graph", "nodes", i, "op"})
+	at := []any{"graph", "nodes", i, "op"}
+	checkWord(r.c, "an operation", n.Op, at)
+	if near := misspelt(n.Op); near != "" {
+		r.fail(at, "%q is no kernel: did you mean %s?", shorten(n.Op), near)
+	}
 	return OpKernel
+}
+
+// misspelt is the operation that a word which is none looks like, or "": ranks would not
+// meet in a kernel of that name.
+func misspelt(word string) string {
+	letters := strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c == ' ' {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, word)
+	for _, w := range [][2]string{{"allr", "all_reduce"}, {"allsum", "all_reduce"}, {"allg", "all_gather"}, {"sumsc", "sum_scatter"}, {"reducesc", "sum_scatter"}} {
+		if strings.HasPrefix(letters, w[0]) {
+			return w[1]
+		}
+	}
+	switch letters {
+	case "send":
+		return "send"
+	case "recv", "receive":
+		return "recv"
+	}
+	return ""
 }
 
 // streamOf is the stream of a node: the named one, else the first on the GPU, for
