@@ -19,19 +19,25 @@ func once(t *testing.T, name string, m model.Machine) (*Plan, *Outcome) {
 			continue
 		}
 		p := NewPlan(c.programs, c.on(m))
-		r, err := NewRunner(t.Context(), p, Host{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		out, err := r.Run(Config{Patience: brisk})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p, out
+		return p, runOnce(t, p)
 	}
 	t.Fatal(name)
 	return nil, nil
+}
+
+// runOnce runs a plan on threads.
+func runOnce(t *testing.T, p *Plan) *Outcome {
+	t.Helper()
+	r, err := NewRunner(t.Context(), p, Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	out, err := r.Run(Config{Patience: brisk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func preset(t *testing.T, name string) model.Machine {
@@ -136,15 +142,7 @@ func TestCompareLateMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRunner(t.Context(), p, Host{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	out, err := r.Run(Config{Patience: brisk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := runOnce(t, p)
 	for _, l := range out.chains {
 		for i := range l {
 			if l[i].t.Kind != sim.KindVisible {

@@ -39,8 +39,8 @@ func (e *TaskError) Is(target error) bool {
 	return e.Kind == "unavailable" && target == ErrUnavailable || e.Kind == "impose" && target == ErrCannotImpose
 }
 
-// Do does a task on a device in this process, until ctx is done. note, if not nil, is told of each step
-// before it is taken, flush of what is known so far.
+// Do does a task on a device in this process, until ctx is done. note, if not nil, is told
+// of each step before it is taken, flush of what is known so far.
 func (t *Task) Do(ctx context.Context, d Device, note func(string), flush func(*Report)) (*Report, error) {
 	if note == nil {
 		note = func(string) {}
