@@ -48,10 +48,10 @@ type Comparison struct {
 	Tried    int            // transitions tried
 }
 
-// compareBound is how many transitions a comparison tries for each that it has to place,
-// and compareDraws how often it draws the moments anew.
+// compareBound is how many transitions more than it has to place a comparison tries in the
+// end, and compareDraws how often it draws the moments anew.
 const (
-	compareBound = 4
+	compareBound = 30000
 	compareDraws = 16
 )
 
@@ -63,24 +63,29 @@ const (
 func Compare(y *sim.System, out *Outcome) Comparison {
 	// What a throttle's test has read says between which ends of others it stands, and
 	// every transition has an interval that it was made in. Nearly always that leads straight
-	// to a run. Where two intervals overlap, and what came first only shows much later, the
-	// search goes back through all that lies between; to draw moments from the intervals anew is
-	// quicker. Where nothing helps, for clocks are not exact, anything goes.
-	c := newComparison(y, out)
-	c.timed = true
-	c.orderTests()
-	r := c.search(c.total + 500)
+	// to a run. Where the clocks of two cores are apart, what was read does alone. Where two
+	// intervals overlap, and what came first only shows much later, the search goes back
+	// through all that lies between; to draw moments from the intervals anew is quicker.
+	before := orderTests(y, out)
+	try := func(timed bool, draw uint64, bound int) Comparison {
+		c := newComparison(y, out)
+		c.timed, c.before = timed, before
+		if draw > 0 {
+			c.draw(draw)
+		}
+		return c.search(c.total + bound)
+	}
+	r := try(true, 0, 500)
+	if r.Model == Undecided {
+		r = try(false, 0, 500)
+	}
 	for draw := uint64(1); r.Model == Undecided && draw <= compareDraws; draw++ {
-		d := newComparison(y, out)
-		d.timed, d.before = true, c.before
-		d.draw(draw)
-		r = d.search(d.total + 500)
+		r = try(true, draw, 500)
 	}
 	if r.Model == Allowed {
 		return r
 	}
-	c = newComparison(y, out)
-	return c.search(compareBound*c.total + 10000)
+	return try(false, 0, compareBound)
 }
 
 func newComparison(y *sim.System, out *Outcome) *comparison {
@@ -111,11 +116,11 @@ func (c *comparison) draw(seed uint64) {
 // place is one event: its chain and its position there.
 type place struct{ chain, at int }
 
-// orderTests notes for every throttle test the ends that it has seen as before it, and the
-// next ones as behind it.
-func (c *comparison) orderTests() {
+// orderTests gives for every throttle test the ends that it has seen, as before it, and for
+// the next ones the test.
+func orderTests(y *sim.System, out *Outcome) map[place][]place {
 	first := map[int32]int{}
-	for i, l := range c.out.chains {
+	for i, l := range out.chains {
 		for k := range l {
 			if l[k].seen != nil {
 				first[l[k].t.Agent] = i
@@ -123,20 +128,20 @@ func (c *comparison) orderTests() {
 		}
 	}
 	if len(first) == 0 {
-		return
+		return nil
 	}
-	c.before = map[place][]place{}
+	before := map[place][]place{}
 	// The ends of each agent that comes behind a main thread: its queues and streams.
 	ends := map[int32][]place{}
-	for i, l := range c.out.chains {
+	for i, l := range out.chains {
 		for k := range l {
 			e := &l[k]
 			if e.t.Kind == sim.KindVisible {
 				continue
 			}
-			switch c.y.AgentKindOf(e.t.Agent) {
+			switch y.AgentKindOf(e.t.Agent) {
 			case sim.Queue:
-				if e.t.Kind == sim.KindFinish || e.t.Kind == sim.KindKill {
+				if e.over > 0 {
 					ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
 				}
 			case sim.CPUStream:
@@ -147,25 +152,26 @@ func (c *comparison) orderTests() {
 		}
 	}
 	for _, list := range ends { // of a queue's buffers, which may overlap, in the order seen
-		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(c.event(a).to, c.event(b).to) })
+		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(out.event(a).over, out.event(b).over) })
 	}
 	for agent, i := range first {
-		for k := range c.out.chains[i] {
-			e := &c.out.chains[i][k]
+		for k := range out.chains[i] {
+			e := &out.chains[i][k]
 			for j, n := range e.seen {
 				list := ends[agent+1+int32(j)]
 				if n > 0 && n <= len(list) {
-					c.before[place{i, k}] = append(c.before[place{i, k}], list[n-1])
+					before[place{i, k}] = append(before[place{i, k}], list[n-1])
 				}
 				if n < len(list) {
-					c.before[list[n]] = append(c.before[list[n]], place{i, k})
+					before[list[n]] = append(before[list[n]], place{i, k})
 				}
 			}
 		}
 	}
+	return before
 }
 
-func (c *comparison) event(p place) *event { return &c.out.chains[p.chain][p.at] }
+func (o *Outcome) event(p place) *event { return &o.chains[p.chain][p.at] }
 
 // held reports whether something that has to come first has not.
 func (c *comparison) held(chain int) bool {

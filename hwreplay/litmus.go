@@ -109,7 +109,7 @@ func pass(s Session, toCPU bool, order kernels.Order, how kernels.Access) (int, 
 		return 0, err
 	}
 	stale := 0
-	deadline := time.Now().Add(2 * time.Second)
+	deadline := time.Now().Add(10 * time.Second)
 	late := func() bool {
 		m.control(litmusControl).Pulse()
 		return time.Now().After(deadline)
@@ -119,7 +119,7 @@ func pass(s Session, toCPU bool, order kernels.Order, how kernels.Access) (int, 
 		if toCPU {
 			for m.load(litmusFlag) < i {
 				if late() {
-					err = fmt.Errorf("message %d was not seen within 2 s", i)
+					err = fmt.Errorf("message %d was not seen within 10 s", i)
 					break
 				}
 			}
@@ -137,7 +137,7 @@ func pass(s Session, toCPU bool, order kernels.Order, how kernels.Access) (int, 
 		res := m.result(litmusResults + int(i-1)*line)
 		for !res.Load().Outcome.Ended() {
 			if late() {
-				err = fmt.Errorf("message %d was not received within 2 s", i)
+				err = fmt.Errorf("message %d was not received within 10 s", i)
 				break
 			}
 		}

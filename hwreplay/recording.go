@@ -19,6 +19,7 @@ type event struct {
 	test throttleTest
 	text string // visible: sim's words
 	seen []int  // throttle tests: finished buffers of each queue and tasks done of each stream
+	over int64  // the end of a buffer: when it was seen; 0: not one
 }
 
 // throttleTest is what a throttle step found.
@@ -110,15 +111,20 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 		for c := pc; c < end; c++ {
 			list, done := x.commandEvents(q, b, c, last)
 			whole = whole && done
-			for _, e := range list {
-				latest = max(latest, e.ns)
+			for i := range list {
+				latest = max(latest, list[i].ns)
+			}
+			if q.info[c].Op == model.OpFail {
+				killed = true
+				if done && b.finished {
+					list[len(list)-1].over = b.seen
+				}
 			}
 			if concurrent {
 				out = append(out, list)
 			} else {
 				out[0] = append(out[0], list...)
 			}
-			killed = killed || q.info[c].Op == model.OpFail
 		}
 		last = latest
 		if !whole {
@@ -131,7 +137,7 @@ func (x *run) bufferEvents(q *runQueue, b *buffer) [][]event {
 	finish := x.m.result(b.batch.Finish).Load()
 	if finish.Outcome.Ended() && b.finished {
 		end := x.gpuTime(rank, finish.End)
-		e := event{ns: max(last, end), from: end - doubt, to: b.seen, t: at(sim.KindFinish, 0)}
+		e := event{ns: max(last, end), from: end - doubt, to: b.seen, over: b.seen, t: at(sim.KindFinish, 0)}
 		switch {
 		case b.killed.Load() && killed:
 			e.t.Kind, e.from = sim.KindKill, b.sent

@@ -160,12 +160,12 @@ func (r *Runner) usable() error {
 	return nil
 }
 
-// until polls a condition for two seconds at most, at first without a pause.
+// until polls a condition for ten seconds at most, at first without a pause.
 func until(what string, f func() bool) error {
 	for start := time.Now(); !f(); {
 		switch spent := time.Since(start); {
-		case spent > 2*time.Second:
-			return fmt.Errorf("%s: not within 2 s", what)
+		case spent > 10*time.Second:
+			return fmt.Errorf("%s: not within 10 s", what)
 		case spent > 2*time.Millisecond:
 			time.Sleep(50 * time.Microsecond)
 		case spent > 100*time.Microsecond:
@@ -208,7 +208,8 @@ type runRank struct {
 	dead    atomic.Bool
 	ignored bool // after a kill no buffer starts
 	memory  int64
-	ended   int // counted buffers that have finished
+	ended   int   // counted buffers that have finished
+	saw     int64 // when a buffer was last seen to have finished
 	late    map[int32]*atomic.Uint32
 }
 

@@ -11,12 +11,16 @@ import (
 	"github.com/fencesim/fencesim/sim"
 )
 
+// absence is how long the watching thread may be away between two looks. What is above it
+// does not count as time without progress: the machine may have stood still.
+const absence = 50 * time.Millisecond
+
 // watch looks after a run until it has finished or hangs: it notes what buffers have
 // done, makes the arrivals that are due, keeps the beat, kills what the machine's
 // watchdog kills, and declares a hang after Patience without progress.
 func (x *run) watch() *Outcome {
 	start := time.Now()
-	last, progress, busy := start, int64(-1), 0
+	last, looked, progress, busy := start, start, int64(-1), 0
 	for tick := 0; ; tick++ {
 		x.beat()
 		done := x.survey()
@@ -24,6 +28,10 @@ func (x *run) watch() *Outcome {
 			return &Outcome{Finished: done, Elapsed: time.Since(start)}
 		}
 		now := time.Now()
+		if gap := now.Sub(looked); gap > absence {
+			last = last.Add(gap - absence)
+		}
+		looked = now
 		if p := x.progress(); p != progress {
 			progress, last, busy = p, now, 0
 			for _, a := range x.agents {
