@@ -59,10 +59,10 @@ func (x *run) spin(a *runAgent, f func() bool) bool {
 // take makes one transition of a: f does it and says whether it was possible, with the
 // process alive. False: it was not, or a has to leave.
 func (x *run) take(a *runAgent, t sim.Transition, f func() bool) bool {
-	return x.takeEvent(a, event{t: t}, f)
+	return x.takeEvent(a, &event{t: t}, f)
 }
 
-func (x *run) takeEvent(a *runAgent, e event, f func() bool) bool {
+func (x *run) takeEvent(a *runAgent, e *event, f func() bool) bool {
 	rk := x.ranks[a.rank]
 	if !a.gpu {
 		rk.life.RLock()
@@ -71,7 +71,10 @@ func (x *run) takeEvent(a *runAgent, e event, f func() bool) bool {
 	if x.over(a) || !f() {
 		return false
 	}
-	x.record(a, e)
+	if x.config.stall != nil {
+		x.config.stall()
+	}
+	x.record(a, *e)
 	return true
 }
 
@@ -85,17 +88,32 @@ func (x *run) record(a *runAgent, e event) {
 		return
 	}
 	e.from = a.from
+	if e.eager = a.plan.kind == sim.MainThread && x.plan.Choices[a.rank].imposed(int(e.t.Cmd)); e.eager {
+		e.from = 0
+	}
 	if e.ns == 0 {
 		e.ns = x.now() - x.begun
 	}
 	e.t.Agent, e.t.Buffer = a.id, a.buffer
+	if a.plan.kind != sim.CPUStream {
+		e.over = 0
+	} else if ends(e.t.Kind) {
+		e.over = int64(e.t.Cmd) + 1
+	}
 	a.log = append(a.log, e)
-	if a.plan.kind == sim.CPUStream && ends(e.t.Kind) {
-		a.pc.Store(e.t.Cmd + 1)
+	if e.over > 0 {
+		a.did(e.t.Cmd)
 	}
 	a.from = x.now() - x.begun
 	a.log[len(a.log)-1].to = a.from // others have seen it by now, its end too
 	x.ticks.Add(1)
+}
+
+// did notes that task i of a stream is done.
+func (a *runAgent) did(i int32) {
+	if a.plan.kind == sim.CPUStream {
+		a.pc.Store(i + 1)
+	}
 }
 
 // ends reports whether a transition of that kind is the last one of its command; a test
@@ -108,7 +126,6 @@ func (x *run) runStream(a *runAgent) {
 		if !x.spin(a, func() bool { return a.to.Load() > int32(i) }) || !x.exec(a, i) {
 			return
 		}
-		a.pc.Store(int32(i + 1)) // again: see record
 	}
 }
 
@@ -131,7 +148,7 @@ func (x *run) exec(a *runAgent, i int) bool {
 		return x.take(a, t, func() bool { x.storeCPU(c); return true })
 	case model.OpWait:
 		// What the last look saw was so when it began, or very soon after.
-		return x.spin(a, func() bool { return x.satisfied(a, c) }) && x.takeEvent(a, event{ns: a.from, t: t}, func() bool { x.consume(c); return true })
+		return x.spin(a, func() bool { return x.satisfied(a, c) }) && x.takeEvent(a, &event{ns: a.from, t: t}, func() bool { x.consume(c); return true })
 	case model.OpSignal:
 		return x.take(a, t, func() bool { x.signal(c); return true })
 	case model.OpAwait:
@@ -162,7 +179,8 @@ func (x *run) exec(a *runAgent, i int) bool {
 		x.die(a, t)
 		return false
 	case model.OpKernel:
-		return x.take(a, t, func() bool { time.Sleep(x.config.Kernel); return true })
+		time.Sleep(x.config.Kernel)
+		return x.take(a, t, always)
 	}
 	return x.take(a, t, always) // free, fail
 }

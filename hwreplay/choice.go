@@ -11,12 +11,16 @@ import (
 // A Choice is what one rank's main thread does at its throttle steps, imposed. Blocks
 // holds the steps at which it finds too many active tasks, commits what is open and
 // blocks, each with the number of counted tasks and buffers that had ended by then: it
-// goes on when one more has. At every other throttle step it passes, as soon as the
-// device has no more active tasks than the step allows. Together with the size rule this
-// fixes where every buffer ends. The zero Choice never blocks.
+// goes on when one more has. At every other throttle step before step Until it passes, as
+// soon as the device has no more active tasks than the step allows; from there on it is free.
+// Together with the size rule this fixes where every buffer ends that is committed before.
 type Choice struct {
 	Blocks map[int]int `json:"blocks,omitempty"`
+	Until  int         `json:"until,omitempty"`
 }
+
+// imposed reports whether the choice covers a step.
+func (c *Choice) imposed(step int) bool { return c != nil && step < c.Until }
 
 // FastDevice is a strategy for runs to be replayed: the GPU and the CPU streams go before
 // the main thread, stores arrive when it is guaranteed by buffers that have finished, and
@@ -115,9 +119,12 @@ func (w *walk) each(s sim.State, enabled []sim.Transition, choice int) {
 	}
 	r := int(w.y.RankOf(t.Agent))
 	if w.y.AgentKindOf(t.Agent) == sim.MainThread {
-		if t.Kind == sim.KindStep && w.y.Step(t).Kind == model.StepThrottle && w.y.Contested(s, t) && w.at[r] != int(t.Cmd) {
-			w.at[r] = int(t.Cmd)
-			w.choices[r].Blocks[int(t.Cmd)] = w.ended[r]
+		if t.Kind == sim.KindStep && w.y.Step(t).Kind == model.StepThrottle && w.at[r] != int(t.Cmd) {
+			w.choices[r].Until = int(t.Cmd) + 1
+			if w.y.Contested(s, t) {
+				w.at[r] = int(t.Cmd)
+				w.choices[r].Blocks[int(t.Cmd)] = w.ended[r]
+			}
 		}
 		return
 	}

@@ -94,7 +94,12 @@ func newComparison(y *sim.System, out *Outcome) *comparison {
 		c.total += len(l)
 		when := make([]int64, len(l))
 		for i := range l {
-			when[i] = l[i].ns
+			switch e := &l[i]; {
+			case !e.eager:
+				when[i] = e.ns
+			case e.to == ever:
+				when[i] = ever
+			}
 		}
 		c.when = append(c.when, when)
 	}
@@ -106,7 +111,9 @@ func (c *comparison) draw(seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for i, l := range c.out.chains {
 		for k := range l {
-			if e := &l[k]; e.to != ever && e.from < e.to {
+			if e := &l[k]; e.eager {
+				c.when[i][k] = e.ns
+			} else if e.to != ever && e.from < e.to {
 				c.when[i][k] = e.from + rng.Int64N(e.to-e.from)
 			}
 		}
@@ -136,23 +143,16 @@ func orderTests(y *sim.System, out *Outcome) map[place][]place {
 	for i, l := range out.chains {
 		for k := range l {
 			e := &l[k]
-			if e.t.Kind == sim.KindVisible {
-				continue
+			if e.over > 0 {
+				ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
 			}
-			switch y.AgentKindOf(e.t.Agent) {
-			case sim.Queue:
-				if e.over > 0 {
-					ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
-				}
-			case sim.CPUStream:
-				if e.t.Kind == sim.KindRun || e.t.Kind == sim.KindLeave || e.t.Kind == sim.KindJoin {
-					ends[e.t.Agent] = append(ends[e.t.Agent], place{i, k})
-				}
+			if e.t.Kind == sim.KindJoin && y.AgentKindOf(e.t.Peer) == sim.CPUStream {
+				ends[e.t.Peer] = append(ends[e.t.Peer], place{i, k})
 			}
 		}
 	}
-	for _, list := range ends { // of a queue's buffers, which may overlap, in the order seen
-		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(out.event(a).over, out.event(b).over) })
+	for agent, list := range ends { // of a queue's buffers, which may overlap, in the order seen
+		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(out.event(a).nth(agent), out.event(b).nth(agent)) })
 	}
 	for agent, i := range first {
 		for k := range out.chains[i] {
@@ -172,6 +172,14 @@ func orderTests(y *sim.System, out *Outcome) map[place][]place {
 }
 
 func (o *Outcome) event(p place) *event { return &o.chains[p.chain][p.at] }
+
+// nth orders the ends of an agent.
+func (e *event) nth(agent int32) int64 {
+	if agent != e.t.Agent {
+		return int64(e.t.PeerCmd) + 1 // of a send, for its receiver
+	}
+	return e.over
+}
 
 // held reports whether something that has to come first has not.
 func (c *comparison) held(chain int) bool {

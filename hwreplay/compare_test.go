@@ -30,16 +30,33 @@ func once(t *testing.T, name string, m model.Machine) (*Plan, *Outcome) {
 // runOnce runs a plan on threads.
 func runOnce(t *testing.T, p *Plan) *Outcome {
 	t.Helper()
+	return runWith(t, p, Config{Patience: brisk})
+}
+
+func runWith(t *testing.T, p *Plan, config Config) *Outcome {
+	t.Helper()
 	r, err := NewRunner(t.Context(), p, Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	out, err := r.Run(Config{Patience: brisk})
+	out, err := r.Run(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// smallArrays is mlx-small-arrays-broken on the ideal machine: four ranks that
+// throttle some hundred times each.
+func smallArrays(t *testing.T) *Plan {
+	t.Helper()
+	entry, _ := catalog.Get("mlx-small-arrays-broken")
+	p, _, err := (&Request{Scenario: string(entry.Source), Impose: &Machine{model.Machine{}}}).Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func preset(t *testing.T, name string) model.Machine {
@@ -160,11 +177,7 @@ func TestCompareLateMoments(t *testing.T) {
 // The clocks of two cores may be apart, and with them the intervals; what throttles have read
 // leads to a run all the same.
 func TestCompareClocksApart(t *testing.T) {
-	entry, _ := catalog.Get("mlx-small-arrays-broken")
-	p, _, err := (&Request{Scenario: string(entry.Source), Impose: &Machine{model.Machine{}}}).Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := smallArrays(t)
 	out := runOnce(t, p)
 	rng := rand.New(rand.NewPCG(1, 0))
 	apart := map[int32]int64{}
@@ -185,6 +198,21 @@ func TestCompareClocksApart(t *testing.T) {
 	}
 	if c := Compare(p.System, out); c.Model != Allowed {
 		t.Errorf("%s, %d transitions tried: %s", c.Model, c.Tried, c.Reason)
+	}
+}
+
+// A thread may be kept from going on between what its task does and the note that it is done.
+// A buffer that waited for it may finish meanwhile; a throttle must not see one without the
+// other.
+func TestThrottleSeesTasksWhole(t *testing.T) {
+	p := smallArrays(t)
+	out := runWith(t, p, Config{Patience: brisk, stall: func() {
+		if rand.IntN(3) == 0 {
+			time.Sleep(rand.N(time.Millisecond))
+		}
+	}})
+	if c := Compare(p.System, out); c.Model != Allowed {
+		t.Errorf("%s: %s", c.Model, c.Reason)
 	}
 }
 

@@ -18,6 +18,8 @@ type Config struct {
 	Stagger  time.Duration `json:"stagger,omitempty"`  // at most so long, drawn, before a buffer's first command
 	Spin     bool          `json:"spin,omitempty"`     // CPU waits never sleep: needs a core for each thread
 	Seed     uint64        `json:"seed,omitempty"`     // of what is drawn: when unordered stores arrive, the stagger
+
+	stall func() // in tests: between what a thread does and the note that it has
 }
 
 func (c Config) normal() Config {

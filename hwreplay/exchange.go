@@ -24,6 +24,8 @@ type exchange struct {
 type offer struct {
 	from, to int
 	name     string
+	sender   *runAgent
+	cmd      int32
 	taken    atomic.Bool
 	peer     sim.Transition // the receiver's part
 }
@@ -108,7 +110,7 @@ func (x *run) send(a *runAgent, i int, t sim.Transition) bool {
 			})
 		})
 	}
-	o, since := &offer{from: a.rank, to: peer, name: x.parcel(a, i)}, a.from
+	o, since := &offer{from: a.rank, to: peer, name: x.parcel(a, i), sender: a, cmd: int32(i)}, a.from
 	e.mu.Lock()
 	e.offers = append(e.offers, o)
 	e.mu.Unlock()
@@ -165,6 +167,9 @@ func (x *run) receive(a *runAgent, i int, t sim.Transition) bool {
 		defer e.mu.Unlock()
 		for _, o := range e.offers {
 			if o.from == peer && o.to == a.rank && matches(o.name, x.parcel(a, i)) {
+				// Whoever sees anything of what follows sees that both are done.
+				o.sender.did(o.cmd)
+				a.did(own.Cmd)
 				o.peer = own
 				o.taken.Store(true)
 				e.drop(o)
@@ -186,11 +191,17 @@ func (x *run) park(a *runAgent, i int, t sim.Transition) bool {
 	for {
 		passed := false
 		t.Kind = sim.KindTest
-		if !x.caughtUp(a) || !x.take(a, t, func() bool { passed = x.satisfied(a, c); return true }) {
+		e := event{t: t}
+		if !x.caughtUp(a) || !x.takeEvent(a, &e, func() bool {
+			if passed = x.satisfied(a, c); passed {
+				x.consume(c)
+				e.over = int64(i) + 1
+			}
+			return true
+		}) {
 			return false
 		}
 		if passed {
-			x.consume(c)
 			return true
 		}
 		s := &sleeper{fence: c.Object}

@@ -121,9 +121,9 @@ func (x *run) encode(a *runAgent, rk *runRank, st *model.Step, t sim.Transition)
 // an active task has ended; an imposed choice says which.
 func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Transition) bool {
 	choice := x.plan.Choices[a.rank]
-	past, imposed := 0, false
-	if choice != nil {
-		past, imposed = choice.Blocks[i]
+	imposed, blocked, past := choice.imposed(i), false, 0
+	if imposed {
+		past, blocked = choice.Blocks[i]
 	}
 	active, blocks, seen, at := 0, false, []int(nil), int64(0)
 	ready := x.spin(a, func() bool {
@@ -134,21 +134,24 @@ func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Tr
 		active, _, seen = x.active(rk)
 		blocks = active > int(st.N)
 		switch {
-		case choice != nil && !imposed:
-			return !blocks // it passes, as soon as the device lets it
-		case imposed:
+		case blocked:
 			blocks = true
+		case imposed:
+			return !blocks // it passes, as soon as the device lets it
 		}
 		return !blocks || room
 	})
 	if !ready {
 		return false
 	}
-	if !blocks {
-		return x.takeEvent(a, event{t: t, test: uncontested, seen: seen}, always)
+	if imposed {
+		seen = nil // see event.eager
 	}
-	block := active > 1 || imposed
-	if !x.takeEvent(a, event{ns: at, t: t, test: contested, seen: seen}, func() bool { x.commitOpen(rk, i); return true }) {
+	if !blocks {
+		return x.takeEvent(a, &event{t: t, test: uncontested, seen: seen}, always)
+	}
+	block := active > 1 || blocked
+	if !x.takeEvent(a, &event{ns: at, t: t, test: contested, seen: seen}, func() bool { x.commitOpen(rk, i); return true }) {
 		return false
 	}
 	if !block {
@@ -156,7 +159,7 @@ func (x *run) throttle(a *runAgent, rk *runRank, st *model.Step, i int, t sim.Tr
 	}
 	return x.spin(a, func() bool {
 		n, ended, _ := x.active(rk)
-		return imposed && ended > past || !imposed && n < active
+		return blocked && ended > past || !blocked && n < active
 	}) && x.take(a, t, always)
 }
 

@@ -213,8 +213,11 @@ func (x *run) poll(rk *runRank) {
 // active is package sim's number of active tasks of a rank, how many counted ones have
 // ended, and what it was read from: the buffers finished of each queue and the tasks done
 // of each stream. All were so at one moment: they only grow, and are read until two
-// readings in a row agree.
+// readings in a row agree. No thread is between what a task does and the note that it is
+// done: a buffer that waited for it may have finished by then.
 func (x *run) active(rk *runRank) (active, ended int, seen []int) {
+	rk.life.Lock()
+	defer rk.life.Unlock()
 	var last []int
 	for seen == nil || !slices.Equal(last, seen) {
 		last = seen

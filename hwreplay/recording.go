@@ -19,7 +19,10 @@ type event struct {
 	test throttleTest
 	text string // visible: sim's words
 	seen []int  // throttle tests: finished buffers of each queue and tasks done of each stream
-	over int64  // the end of a buffer: when it was seen; 0: not one
+	// A main thread whose choices are imposed blocks though the device may be ahead of the
+	// trace, and less be active than the model asks for. In the model it comes as early as it can.
+	eager bool
+	over  int64 // the end of a buffer: when it was seen; of a command of the CPU: its number, from 1; 0: neither
 }
 
 // throttleTest is what a throttle step found.
@@ -57,6 +60,9 @@ func (x *run) chains() [][]event {
 		}
 	}
 	for _, a := range x.agents {
+		if n := len(a.log); n > 0 && a.log[n-1].eager && a.log[n-1].test == contested {
+			a.log[n-1].to = ever // it still blocks: what was active then is so now
+		}
 		add(a.log)
 	}
 	for _, f := range x.fences {

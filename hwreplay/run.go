@@ -204,7 +204,7 @@ type runRank struct {
 	mu      sync.Mutex
 	plan    *rankPlan
 	queues  []*runQueue
-	life    sync.RWMutex // held for writing while the process ends
+	life    sync.RWMutex // held for writing while the process ends, or what is active is read
 	dead    atomic.Bool
 	ignored bool // after a kill no buffer starts
 	memory  int64
