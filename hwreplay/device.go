@@ -55,6 +55,17 @@ type Lane struct{ Rank, Index int }
 // maxLanes is how many buffers of one rank a device is asked to run beside each other.
 const maxLanes = 24
 
+// slotLanes is that with slots, where CUDA uses two of its 32 queues for each.
+const slotLanes = 14
+
+// lanes is how many buffers of one rank may run beside each other.
+func (p *Plan) lanes() int {
+	if p.Machine.Slots > 0 {
+		return slotLanes
+	}
+	return maxLanes
+}
+
 // OpKind is what one operation of a device does. The zero OpKind is no operation.
 type OpKind uint8
 

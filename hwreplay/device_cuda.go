@@ -110,6 +110,12 @@ type cudaLane struct {
 	main  *cuda.Stream
 	side  []*cuda.Stream
 	forks []*cuda.Event // one to begin a section and one for each side stream
+
+	// With slots: what needs none has a stream of a greater priority, for a block that waits
+	// for its slot keeps back whatever comes behind it at its own, in other streams too.
+	free *cuda.Stream
+	last *cuda.Stream // which of the two was used last
+	turn *cuda.Event
 }
 
 const (
@@ -164,10 +170,10 @@ func (s *cudaSession) open(g *cudaDevice, p *Plan, bytes int) error {
 	for r := range p.ranks {
 		lanes := len(p.ranks[r].queues)
 		if p.held() {
-			lanes = maxLanes
+			lanes = p.lanes()
 		}
 		for i := range max(lanes, 1) {
-			l, err := s.newLane(s.contexts[r%n], p.Machine.Dispatch == model.Concurrent)
+			l, err := s.newLane(s.contexts[r%n], &p.Machine)
 			if err != nil {
 				return err
 			}
@@ -180,11 +186,26 @@ func (s *cudaSession) open(g *cudaDevice, p *Plan, bytes int) error {
 	return nil
 }
 
-func (s *cudaSession) newLane(c *cuda.Context, concurrent bool) (*cudaLane, error) {
+func (s *cudaSession) newLane(c *cuda.Context, m *model.Machine) (*cudaLane, error) {
 	l := new(cudaLane)
 	var err error
-	if l.main, err = c.NewStream(0); err != nil || !concurrent {
+	if l.main, err = c.NewStream(0); err != nil {
 		return l, err
+	}
+	if m.Slots > 0 {
+		_, greatest, err := c.Priorities()
+		if err != nil {
+			return l, err
+		}
+		if l.free, err = c.NewStream(greatest); err != nil {
+			return l, err
+		}
+		l.last = l.free
+		l.turn, err = c.NewEvent(false)
+		return l, err
+	}
+	if m.Dispatch != model.Concurrent {
+		return l, nil
 	}
 	for range cudaSides {
 		st, err := c.NewStream(0)
@@ -273,7 +294,7 @@ func (s *cudaSession) Memory() unsafe.Pointer { return s.memory.At(0, 8, 8) }
 // Submit implements [Session].
 func (s *cudaSession) Submit(l Lane, b *Batch) error {
 	lane, i := s.lanes[l], l.Rank%len(s.contexts)
-	if err := lane.main.Launch(s.kernels[i]["stamp"], cuda.Grid{}, s.memory.Ptr(b.Start)); err != nil {
+	if err := s.stamp(lane, i, b.Start); err != nil {
 		return err
 	}
 	for _, section := range b.Sections {
@@ -281,7 +302,31 @@ func (s *cudaSession) Submit(l Lane, b *Batch) error {
 			return err
 		}
 	}
-	return lane.main.Launch(s.kernels[i]["stamp"], cuda.Grid{}, s.memory.Ptr(b.Finish))
+	return s.stamp(lane, i, b.Finish)
+}
+
+// stamp launches the mark of a buffer's start or finish.
+func (s *cudaSession) stamp(lane *cudaLane, i, at int) error {
+	st, err := lane.stream(true)
+	if err != nil {
+		return err
+	}
+	return st.Launch(s.kernels[i]["stamp"], cuda.Grid{}, s.memory.Ptr(at))
+}
+
+// stream is the lane's stream for an operation that needs no slot or needs one, behind what
+// was put on the other.
+func (l *cudaLane) stream(free bool) (*cuda.Stream, error) {
+	st := l.main
+	if free && l.free != nil {
+		st = l.free
+	}
+	if l.free == nil || st == l.last {
+		return st, nil
+	}
+	err := errors.Join(l.turn.Record(l.last), st.After(l.turn))
+	l.last = st
+	return st, err
 }
 
 // section launches the chains of a section: one on the lane itself, several on streams
@@ -289,8 +334,14 @@ func (s *cudaSession) Submit(l Lane, b *Batch) error {
 func (s *cudaSession) section(lane *cudaLane, i int, b *Batch, section []Chain) error {
 	if len(section) == 1 || lane.side == nil {
 		for k := range section {
-			if err := s.chain(lane.main, i, b, &section[k]); err != nil {
-				return err
+			for n := range section[k].Ops {
+				st, err := lane.stream(section[k].Ops[n].Free)
+				if err != nil {
+					return err
+				}
+				if err := s.op(st, i, b, &section[k].Ops[n]); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -93,7 +93,7 @@ func (x *run) startHeld(rk *runRank) {
 			if b.submitted || !x.canStart(rk, q, b) {
 				continue
 			}
-			lane := rk.freeLane()
+			lane := x.freeLane(rk)
 			if lane < 0 {
 				return
 			}
@@ -104,7 +104,7 @@ func (x *run) startHeld(rk *runRank) {
 }
 
 // freeLane is a lane that no unfinished buffer of the rank uses, or -1.
-func (rk *runRank) freeLane() int {
+func (x *run) freeLane(rk *runRank) int {
 	var used [maxLanes]bool
 	for _, q := range rk.queues {
 		for _, b := range q.buffers {
@@ -113,7 +113,7 @@ func (rk *runRank) freeLane() int {
 			}
 		}
 	}
-	for i, u := range used {
+	for i, u := range used[:x.plan.lanes()] {
 		if !u {
 			return i
 		}
