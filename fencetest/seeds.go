@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -102,28 +103,81 @@ func readSeed(file string) (*seedFile, error) {
 	return parseSeed(file, b)
 }
 
-// parseSeed reads a case. The error is one line that begins with the file.
+// parseSeed reads a case. The error is one line that begins with the file, line and column.
 func parseSeed(file string, b []byte) (*seedFile, error) {
-	fault := func(err error) error {
-		return fmt.Errorf("%s: %s", file, model.Printable(strings.Join(strings.Fields(err.Error()), " ")))
+	fault := func(line, column int, format string, args ...any) error {
+		text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+		return fmt.Errorf("%s:%d:%d: %s", file, line, column, model.Printable(text))
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(b, &doc); err != nil {
+		line := 1
+		fmt.Sscanf(err.Error(), "yaml: line %d:", &line) // it tells no column
+		return nil, fault(line, 1, "%v", err)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fault(1, 1, "want a mapping with the keys %s", strings.Join(seedKeys, ", "))
 	}
 	f := &seedFile{name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
-	d := yaml.NewDecoder(bytes.NewReader(b))
-	d.KnownFields(true)
-	if err := d.Decode(f); err != nil {
-		return nil, fault(err)
+	values := map[string]*yaml.Node{}
+	scenario := b
+	root := doc.Content[0].Content
+	for i := 0; i < len(root); i += 2 {
+		key, value := root[i], root[i+1]
+		switch {
+		case !slices.Contains(seedKeys, key.Value):
+			return nil, fault(key.Line, key.Column, "unknown key %q: want one of %s", key.Value, strings.Join(seedKeys, ", "))
+		case values[key.Value] != nil:
+			return nil, fault(key.Line, key.Column, "key %q twice", key.Value)
+		case key.Value == "scenario" && i+2 < len(root):
+			scenario = b[:offset(b, root[i+2])]
+		}
+		values[key.Value] = value
 	}
-	src, err := yaml.Marshal(&f.Scenario)
-	if err != nil {
-		return nil, fault(err)
+	for _, k := range []struct {
+		key  string
+		to   any
+		want string
+	}{{"seed", &f.Seed, "a number"}, {"property", &f.Property, "a word"}, {"steps", &f.Steps, "a number"}, {"digest", &f.Digest, "a word"}} {
+		if n := values[k.key]; n != nil && n.Decode(k.to) != nil {
+			return nil, fault(n.Line, n.Column, "%s: want %s", k.key, k.want)
+		}
 	}
-	if f.scenario, err = model.Parse(file+" (its scenario)", src); err != nil {
+	n := values["scenario"]
+	if n == nil {
+		return nil, fault(1, 1, "missing key %q", "scenario")
+	}
+	// What stands before the scenario becomes blanks, so that positions are those in the file.
+	from := offset(b, n)
+	blank := append(bytes.Repeat([]byte("\n"), n.Line-1), bytes.Repeat([]byte(" "), n.Column-1)...)
+	var err error
+	if f.scenario, err = model.Parse(file, append(blank, scenario[from:]...)); err != nil {
 		return nil, err
 	}
 	if f.Property != "none" && !slices.Contains(model.Properties, f.Property) {
-		return nil, fault(fmt.Errorf("property %q is none of %s", f.Property, strings.Join(model.Properties, ", ")))
+		line, column := 1, 1
+		if p := values["property"]; p != nil {
+			line, column = p.Line, p.Column
+		}
+		return nil, fault(line, column, "property %q is none of %s", f.Property, strings.Join(model.Properties, ", "))
 	}
 	return f, nil
+}
+
+// seedKeys are the keys of a case.
+var seedKeys = []string{"seed", "property", "steps", "digest", "scenario"}
+
+// offset is where a node stands in b.
+func offset(b []byte, n *yaml.Node) int {
+	at := 0
+	for range n.Line - 1 {
+		at += bytes.IndexByte(b[at:], '\n') + 1
+	}
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRune(b[at:])
+		at += size
+	}
+	return min(at, len(b))
 }
 
 // shown are the properties that a run violates; "none" of one that finishes without.

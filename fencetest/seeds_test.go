@@ -75,3 +75,33 @@ func TestSeedsAddedAndStale(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a case is said with its position in the file, in its scenario too.
+func TestSeedPositions(t *testing.T) {
+	const sound = "seed: 4\nproperty: hang\nsteps: 3\ndigest: ab\nscenario:\n  fencesim: 1\n  schedule: {queues: [{name: gpu, buffers: [[wait C 1]]}]}\n"
+	if _, err := parseSeed("s", []byte(sound)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ old, new, want string }{
+		{"4", "-4", "s:1:7: seed: want a number"},
+		{"4", "[", "s:2:1: yaml: line 2: did not find expected ',' or ']'"},
+		{"hang", "hung", `s:2:11: property "hung" is none of hang`},
+		{"steps", "step", `s:3:1: unknown key "step": want one of seed, property, steps, digest, scenario`},
+		{"steps", "seed", `s:3:1: key "seed" twice`},
+		{"fencesim: 1", "fencesim: 2", "s:6:13: version 2 of the format: want 1"},
+		{"wait C 1", "wiat C 1", `s:7:46: unknown command "wiat"`},
+		{"scenario:\n", "", "s:5:1: yaml: line 5: "},
+	} {
+		src := strings.Replace(sound, tc.old, tc.new, 1)
+		if _, err := parseSeed("s", []byte(src)); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.new, err, tc.want)
+		}
+	}
+	if _, err := parseSeed("s", []byte("seed: 4\n")); err == nil || err.Error() != `s:1:1: missing key "scenario"` {
+		t.Error(err)
+	}
+	// The scenario need not be the last key, nor stand in lines of its own.
+	if f, err := parseSeed("s", []byte("scenario: {fencesim: 1, name: é, schedule: {queues: [{name: gpu, buffers: [[wait C 1]]}]}}\nproperty: hang\n")); err != nil || f.scenario.Name != "é" {
+		t.Errorf("%v", err)
+	}
+}
