@@ -105,6 +105,23 @@ func parseScenario(file string, src []byte) (*model.Scenario, error) {
 	return sc, nil
 }
 
+// parseInner parses the scenario in a trace or result. Positions are those in the file.
+func parseInner(file string, src, scenario []byte) (*model.Scenario, error) {
+	sc, err := model.Parse(file, scenario)
+	var e *model.Error
+	if at := bytes.Index(src, scenario); errors.As(err, &e) && at >= 0 {
+		line, col := model.Position(src, at)
+		if e.Line == 1 {
+			e.Col += col - 1
+		}
+		e.Line += line - 1
+	}
+	if err != nil {
+		return nil, &exitError{statusUsage, err}
+	}
+	return sc, nil
+}
+
 func (s *scenarioFlags) generate(verb string, drawn seed) (*model.Scenario, error) {
 	k, ok := model.KindNamed(s.kind)
 	if !ok {

@@ -36,7 +36,8 @@ func readTrace(file string, src []byte) (*sim.Trace, error) {
 		return nil, nil
 	}
 	if keys.Version != model.FormatVersion {
-		return nil, usage("%s: version %d of the format: want %d", file, keys.Version, model.FormatVersion)
+		line, col := model.Position(src, keyOffset(src, "fencesim"))
+		return nil, &exitError{statusUsage, &model.Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf("version %d of the format: want %d", keys.Version, model.FormatVersion)}}
 	}
 	t := new(sim.Trace)
 	if isTrace {
@@ -53,7 +54,7 @@ func readTrace(file string, src []byte) (*sim.Trace, error) {
 		}
 	}
 	if t.Digest == "" || len(t.Scenario) == 0 {
-		return nil, usage("%s: the trace has no digest or no scenario", file)
+		return nil, &exitError{statusUsage, &model.Error{File: file, Line: 1, Col: 1, Msg: "the trace has no digest or no scenario"}}
 	}
 	return t, nil
 }

@@ -168,19 +168,19 @@ func (v *replayFlags) open(w *world, args []string) (*model.Scenario, *sim.Trace
 	if err != nil {
 		return nil, nil, err
 	}
+	var sc *model.Scenario
 	switch {
 	case t == nil:
-		if err := mistaken(file, src, "a trace, a result of explore, or a scenario"); err != nil {
-			return nil, nil, err
+		if err = mistaken(file, src, "a trace, a result of explore, or a scenario"); err == nil {
+			sc, err = parseScenario(file, src)
 		}
 	case v.on != "":
-		if file, src, err = w.read(v.on, model.MaxFileBytes); err != nil {
-			return nil, nil, err
+		if file, src, err = w.read(v.on, model.MaxFileBytes); err == nil {
+			sc, err = parseScenario(file, src)
 		}
 	default:
-		file, src = file+" (its scenario)", t.Scenario
+		sc, err = parseInner(file, src, t.Scenario)
 	}
-	sc, err := parseScenario(file, src)
 	if err != nil {
 		return nil, nil, err
 	}

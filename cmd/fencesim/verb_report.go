@@ -63,7 +63,7 @@ func (w *world) openInput(ctx context.Context, verb, arg string, run bool) (repo
 	if err != nil {
 		return report.Input{}, err
 	}
-	scenario := src
+	var scenario []byte
 	switch {
 	case trace != nil:
 		scenario = trace.Scenario
@@ -73,16 +73,12 @@ func (w *world) openInput(ctx context.Context, verb, arg string, run bool) (repo
 			return report.Input{}, usage("%s: a result without its scenario", file)
 		}
 	}
-	name := file
-	if trace != nil || result != nil {
-		name += " (its scenario)"
+	var sc *model.Scenario
+	if scenario != nil {
+		sc, err = parseInner(file, src, scenario)
+	} else if err = mistaken(file, src, "what explore --json or --out wrote, or a scenario"); err == nil {
+		sc, err = parseScenario(file, src)
 	}
-	if trace == nil && result == nil {
-		if err := mistaken(file, src, "what explore --json or --out wrote, or a scenario"); err != nil {
-			return report.Input{}, err
-		}
-	}
-	sc, err := parseScenario(name, scenario)
 	if err != nil {
 		return report.Input{}, err
 	}
