@@ -63,7 +63,8 @@ type Diagnosis struct {
 	Discipline   string        `json:"discipline,omitempty"`
 	Observed     Observation   `json:"observed"`
 	Explanations []Explanation `json:"explanations"`
-	Next         []NextLook    `json:"next"` // the best first
+	Next         []NextLook    `json:"next"`                  // the best first
+	Interrupted  bool          `json:"interrupted,omitempty"` // or the time was over: what was not decided by then is unknown
 }
 
 // An Explanation is one hypothesis on one machine. Predicts gives for what can be observed
@@ -135,6 +136,7 @@ func Diagnose(ctx context.Context, sc *model.Scenario, o Observation, cfg Config
 		}
 	}
 	d.next()
+	d.Interrupted = ctx.Err() != nil
 	return d, nil
 }
 

@@ -21,6 +21,7 @@ type Matrix struct {
 	WeakestSafe map[string]string `json:"weakest_safe"`
 	FirstUnsafe map[string]string `json:"first_unsafe"`
 	Elapsed     float64           `json:"elapsed_s"`
+	Interrupted bool              `json:"interrupted,omitempty"` // what was not decided by then is inconclusive
 }
 
 // A MatrixCell is the verdict for one discipline on one machine. Counters are those of the
@@ -75,6 +76,10 @@ func NewMatrix(ctx context.Context, sc *model.Scenario, disciplines []model.Disc
 	cfg.NoShrink, cfg.All = true, false
 	for _, word := range words {
 		for _, p := range presets {
+			if ctx.Err() != nil {
+				m.Cells = append(m.Cells, MatrixCell{Discipline: word, Machine: p.Name, Verdict: Inconclusive, Bound: "interrupt"})
+				continue
+			}
 			c := *sc
 			c.Machine = p.Machine
 			if !sc.Explicit() {
@@ -92,7 +97,7 @@ func NewMatrix(ctx context.Context, sc *model.Scenario, disciplines []model.Disc
 		}
 		m.rank(word)
 	}
-	m.Elapsed = time.Since(started).Seconds()
+	m.Elapsed, m.Interrupted = time.Since(started).Seconds(), ctx.Err() != nil
 	return m, nil
 }
 
@@ -167,10 +172,11 @@ type MatrixRow struct {
 // A CatalogMatrix is every expectation of some scenarios; its JSON form is formats
 // section 5.
 type CatalogMatrix struct {
-	Version int         `json:"fencesim"`
-	Entries []MatrixRow `json:"entries"`
-	Missed  int         `json:"missed"`
-	Elapsed float64     `json:"elapsed_s"`
+	Version     int         `json:"fencesim"`
+	Entries     []MatrixRow `json:"entries"`
+	Missed      int         `json:"missed"`
+	Elapsed     float64     `json:"elapsed_s"`
+	Interrupted bool        `json:"interrupted,omitempty"` // the rows are those decided by then
 }
 
 // NewMatrixRows decides each expectation of sc by itself: the verdict, the property, the

@@ -114,3 +114,26 @@ func TestMachineText(t *testing.T) {
 		}
 	}
 }
+
+// What is interrupted says so, and what was not decided by then is not decided.
+func TestMatrixAndDiagnosisInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sc := reductions(8, 4, 5)
+	m, err := NewMatrix(ctx, sc, nil, nil, Config{})
+	if err != nil || !m.Interrupted || len(m.Cells) != len(model.Presets)*len(model.Disciplines) {
+		t.Fatalf("%v %+v", err, m)
+	}
+	for _, c := range m.Cells {
+		if c.Verdict != Inconclusive || c.Bound != "interrupt" {
+			t.Errorf("%+v", c)
+		}
+	}
+	d, err := Diagnose(ctx, sc, Observation{}, Config{})
+	if err != nil || !d.Interrupted {
+		t.Errorf("%v %+v", err, d)
+	}
+	if m, err = NewMatrix(t.Context(), sc, []model.Discipline{sc.Effective()}, model.Presets[:1], Config{}); err != nil || m.Interrupted {
+		t.Errorf("%v %+v", err, m)
+	}
+}

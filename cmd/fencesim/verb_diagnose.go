@@ -180,8 +180,12 @@ func (v *diagnoseFlags) run(ctx context.Context, w *world, args []string) error 
 	switch {
 	case err != nil:
 		return err
-	case ctx.Err() != nil:
-		return end(statusOpen)
+	case d.Interrupted:
+		why := "interrupted"
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			why = "the time is over"
+		}
+		return &exitError{statusOpen, fmt.Errorf("diagnose: %s; what was not decided by then is unknown", why)}
 	case len(d.Survivors()) == 0:
 		return end(statusFound)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -116,8 +117,8 @@ func (v *matrixFlags) run(ctx context.Context, w *world, args []string) error {
 	} else {
 		err = v.print(w, m, m, tally(m.Cells))
 	}
-	if err == nil && ctx.Err() != nil {
-		return end(statusOpen)
+	if err == nil && m.Interrupted {
+		return &exitError{statusOpen, errors.New("matrix: interrupted; what was not decided by then is inconclusive")}
 	}
 	return err
 }
@@ -220,12 +221,13 @@ func (v *matrixFlags) runCatalog(ctx context.Context, w *world, args []string, c
 	if !v.deterministic {
 		m.Elapsed = time.Since(started).Seconds()
 	}
+	m.Interrupted = ctx.Err() != nil
 	if err := v.print(w, m, m, fmt.Sprintf("%d expectations, %d missed", len(m.Entries), m.Missed)); err != nil {
 		return err
 	}
 	switch {
-	case ctx.Err() != nil:
-		return end(statusOpen)
+	case m.Interrupted:
+		return &exitError{statusOpen, errors.New("matrix: interrupted; the rows are those decided by then")}
 	case m.Missed > 0:
 		return end(statusFound)
 	}
