@@ -98,7 +98,7 @@ func TestCounterCheckerIsFast(t *testing.T) {
 	if v, _ := h.Check(time.Minute); v != NotLinear {
 		t.Errorf("a read that is one behind: %s", v)
 	}
-	if d := time.Since(started); d > 30*time.Second {
+	if d := time.Since(started); d > 2*time.Minute {
 		t.Errorf("took %s", d)
 	}
 }

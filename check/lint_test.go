@@ -240,7 +240,7 @@ func TestLintLinear(t *testing.T) {
 	}
 	small, large := measure(3000), measure(30_000)
 	t.Logf("21,000 commands in %v, 210,000 in %v", small, large)
-	if ratio := float64(large) / float64(small); ratio > 40 { // wide: the machine may be busy
+	if ratio := float64(large) / float64(small); ratio > 60 { // wide: the machine may be busy
 		t.Errorf("ten times the commands took %.0f times as long", ratio)
 	}
 }

@@ -19,7 +19,7 @@ func TestReplayInterrupted(t *testing.T) {
 		runs          bool
 	}{{"between runs", VerdictFinished, ends, true}, {"in the first run", VerdictInterrupted, never(10 * time.Second), false}} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			r, err := Perform(ctx, &Task{Backend: "host", Replay: c.q}, nil)
 			if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Replay == nil {
@@ -76,7 +76,7 @@ func TestRecordInterrupted(t *testing.T) {
 
 // An interrupted conform keeps the tests that it made and recommends no machine.
 func TestConformInterrupted(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	r, err := Perform(ctx, &Task{Backend: "host", Conform: &ConformRequest{Runs: 1 << 30, Config: Config{Patience: 100 * time.Millisecond}}}, nil)
 	if err == nil || r == nil || r.Conform == nil {

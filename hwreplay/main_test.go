@@ -82,7 +82,7 @@ func TestSupervise(t *testing.T) {
 	if _, err := Supervise(ctx, &Task{Backend: "host", Replay: never(time.Minute)}, 0, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an interrupted task gives %v", err)
 	}
-	if _, err := Supervise(context.Background(), &Task{Backend: "host", Replay: never(time.Minute)}, 300*time.Millisecond, nil); err == nil || !strings.Contains(err.Error(), "run 1") {
+	if _, err := Supervise(context.Background(), &Task{Backend: "host", Replay: never(time.Minute)}, 3*time.Second, nil); err == nil || !strings.Contains(err.Error(), "run 1") {
 		t.Errorf("a task past its deadline gives %v", err)
 	}
 	if c := children(os.Getpid()); len(c) > 0 {
@@ -140,8 +140,8 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 			cmd.Wait()
 			for gone := false; !gone; time.Sleep(10 * time.Millisecond) {
 				gone = syscall.Kill(pids[0], 0) != nil || zombie(pids[0])
-				if time.Since(start) > 10*time.Second {
-					t.Fatal("the child outlives its parent by 10 s")
+				if time.Since(start) > time.Minute {
+					t.Fatal("the child outlives its parent by a minute")
 				}
 			}
 			t.Logf("the child was gone %v after its parent", time.Since(start))
