@@ -69,7 +69,11 @@ func (c Config) report(t TB, f *failure) string {
 	small, trace := f.smallest()
 	text, err := small.Format()
 	if err == nil && bytes.Count(text, []byte("\n")) <= 60 {
-		fmt.Fprintf(&b, "the case:\n%s", indent(string(text)))
+		title := "the case:"
+		if f.result.Shrunk != nil && trace != nil && trace == f.result.Shrunk.Trace {
+			title = fmt.Sprintf("the case, shrunk to a run of %d steps:", len(trace.Steps))
+		}
+		fmt.Fprintf(&b, "%s\n%s", title, indent(string(text)))
 	}
 	fmt.Fprintf(&b, "again:  %s\n", f.testCommand(t))
 	fmt.Fprint(&b, c.replay(t, f, small, trace))

@@ -65,7 +65,7 @@ func Seeds(t *testing.T, dir string) {
 			}
 			trace, err := f.run()
 			if err != nil {
-				t.Fatalf("stale: %v\nfencesim replay - --seed %d # with the scenario in %s", err, f.Seed, file)
+				t.Fatalf("stale: %v\nsed '1,/^scenario:/d' %s | fencesim replay - --seed %d", err, file, f.Seed)
 			}
 			if err := f.explore(); err != nil {
 				t.Error(err)
@@ -142,6 +142,9 @@ func parseSeed(file string, b []byte) (*seedFile, error) {
 		if n := values[k.key]; n != nil && n.Decode(k.to) != nil {
 			return nil, fault(n.Line, n.Column, "%s: want %s", k.key, k.want)
 		}
+	}
+	if f.Steps < 0 {
+		return nil, fault(values["steps"].Line, values["steps"].Column, "steps: want a number that is not negative")
 	}
 	n := values["scenario"]
 	if n == nil {

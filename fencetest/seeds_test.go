@@ -84,6 +84,7 @@ func TestSeedPositions(t *testing.T) {
 	}
 	for _, tc := range []struct{ old, new, want string }{
 		{"4", "-4", "s:1:7: seed: want a number"},
+		{"3", "-3", "s:3:8: steps: want a number that is not negative"},
 		{"4", "[", "s:2:1: yaml: line 2: did not find expected ',' or ']'"},
 		{"hang", "hung", `s:2:11: property "hung" is none of hang`},
 		{"steps", "step", `s:3:1: unknown key "step": want one of seed, property, steps, digest, scenario`},

@@ -155,16 +155,28 @@ func orderTests(y *sim.System, out *Outcome) map[place][]place {
 		slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(out.event(a).nth(agent), out.event(b).nth(agent)) })
 	}
 	for agent, i := range first {
+		last, done := place{-1, -1}, map[int32]int{} // the test before, and how many ends of each it saw
 		for k := range out.chains[i] {
-			e := &out.chains[i][k]
+			e, test := &out.chains[i][k], place{i, k}
+			if e.seen == nil {
+				continue
+			}
 			for j, n := range e.seen {
-				list := ends[agent+1+int32(j)]
-				if n > 0 && n <= len(list) {
-					before[place{i, k}] = append(before[place{i, k}], list[n-1])
+				a := agent + 1 + int32(j)
+				n = min(n, len(ends[a]))
+				for _, p := range ends[a][done[a]:n] {
+					before[test] = append(before[test], p)
+					if last.chain >= 0 {
+						before[p] = append(before[p], last)
+					}
 				}
-				if n < len(list) {
-					before[list[n]] = append(before[list[n]], place{i, k})
-				}
+				done[a] = n
+			}
+			last = test
+		}
+		for a, n := range done {
+			for _, p := range ends[a][n:] {
+				before[p] = append(before[p], last)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,78 @@ func TestThrottleSeesTasksWhole(t *testing.T) {
 	}})
 	if c := Compare(p.System, out); c.Model != Allowed {
 		t.Errorf("%s: %s", c.Model, c.Reason)
+	}
+}
+
+// In every order that keeps to what throttles have read, each of them stands behind as many
+// ends as it read, of buffers that overlap too.
+func TestOrderOfTests(t *testing.T) {
+	entry, _ := catalog.Get("mlx-two-ranks-fixed")
+	for _, machine := range []string{"ideal", "overlap-untracked"} {
+		m := preset(t, machine)
+		p, _, err := (&Request{Scenario: string(entry.Source), Impose: &Machine{m}}).Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := runOnce(t, p)
+		before := orderTests(p.System, out)
+		tests := 0
+		for seed := range uint64(4) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			at, ended := make([]int, len(out.chains)), map[int32]int{}
+			for {
+				var free []int
+				for i, l := range out.chains {
+					if at[i] < len(l) && !slices.ContainsFunc(before[place{i, at[i]}], func(p place) bool { return at[p.chain] <= p.at }) {
+						free = append(free, i)
+					}
+				}
+				if len(free) == 0 {
+					break
+				}
+				i := free[rng.IntN(len(free))]
+				e := &out.chains[i][at[i]]
+				at[i]++
+				if e.over > 0 {
+					ended[e.t.Agent]++
+				}
+				if e.seen == nil {
+					continue
+				}
+				tests++
+				for j, n := range e.seen {
+					if have := ended[e.t.Agent+1+int32(j)]; have != n {
+						t.Fatalf("%s: %s: it read that %d of its agent %d had ended, and %d have", machine, p.System.Describe(e.t), n, j, have)
+					}
+				}
+			}
+			for i, l := range out.chains {
+				if at[i] < len(l) {
+					t.Fatalf("%s: no order: chain %d ends at %d of %d", machine, i, at[i], len(l))
+				}
+			}
+		}
+		if tests < 1000 {
+			t.Errorf("%s: %d tests", machine, tests)
+		}
+	}
+}
+
+// Of several runs the one that is outside the model is shown, and the reason says which.
+func TestOutsideIsShown(t *testing.T) {
+	p, out := once(t, "next-buffer", preset(t, "lag-1"))
+	if !out.Hung {
+		t.Fatal("it finished")
+	}
+	wrong := *out
+	wrong.Ranks = slices.Clone(out.Ranks)
+	wrong.Ranks[0].Counters.GPU += 7
+	r, q := &Result{Model: Allowed}, &Request{Repeat: 3}
+	for _, o := range []*Outcome{out, &wrong, out} {
+		r.take(q, p, o)
+	}
+	if r.Runs != 3 || r.Model != Outside || r.Counters != wrong.Counters() || !strings.HasPrefix(r.Reason, "run 2, hung at ") || len(r.Recording) == 0 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -44,6 +44,7 @@ type hostSession struct {
 	memory region
 	base   time.Time
 	slots  []chan bool // by rank: a token for each slot in use; nil without a limit
+	order  sync.Mutex  // held while a store is made, or a wait passes, and the moment is taken
 
 	mu    sync.Mutex
 	lanes map[Lane]*hostLane
@@ -210,6 +211,10 @@ func (h *hostLane) op(b *Batch, o *Op) {
 func (h *hostLane) storeOp(word *uint32, o *Op, begin uint64, control *kernels.Control) {
 	s := h.s
 	detail := uint32(1)
+	if o.Store != model.StoreGuarded {
+		s.order.Lock()
+		defer s.order.Unlock()
+	}
 	switch o.Store {
 	case StoreAdd:
 		atomic.AddUint32(word, o.Value)
@@ -233,6 +238,8 @@ func (h *hostLane) storeOp(word *uint32, o *Op, begin uint64, control *kernels.C
 			s.end(o.Result, begin, kernels.Killed, seen, 0, 0)
 			return
 		}
+		s.order.Lock()
+		defer s.order.Unlock()
 		if detail = 0; seen < o.Value {
 			detail = 1
 			atomic.StoreUint32(word, o.Value)
@@ -259,8 +266,10 @@ func (h *hostLane) waitOp(word *uint32, o *Op, begin uint64, control *kernels.Co
 		switch {
 		case killed:
 			s.end(o.Result, begin, kernels.Killed, v, polls, 0)
-		case v == o.Value || !o.Exact && v > o.Value:
-			s.end(o.Result, begin, kernels.Passed, v, polls, 0)
+		case o.satisfied(v):
+			if !s.pass(word, o, begin, polls) {
+				continue
+			}
 		case time.Duration(s.now()-begin) >= budget:
 			s.end(o.Result, begin, kernels.OutOfTime, v, polls, 0)
 		default:
@@ -269,6 +278,19 @@ func (h *hostLane) waitOp(word *uint32, o *Op, begin uint64, control *kernels.Co
 		}
 		return
 	}
+}
+
+func (o *Op) satisfied(v uint32) bool { return v == o.Value || !o.Exact && v > o.Value }
+
+// pass lets a wait pass, unless a store has come between.
+func (s *hostSession) pass(word *uint32, o *Op, begin uint64, polls uint32) bool {
+	s.order.Lock()
+	defer s.order.Unlock()
+	v := atomic.LoadUint32(word)
+	if o.satisfied(v) {
+		s.end(o.Result, begin, kernels.Passed, v, polls, 0)
+	}
+	return o.satisfied(v)
 }
 
 func (h *hostLane) callOp(o *Op, begin uint64, control *kernels.Control) {

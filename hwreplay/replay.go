@@ -190,13 +190,20 @@ func (r *Result) take(q *Request, p *Plan, out *Outcome) {
 	r.Runs++
 	r.add(verdict, counters, c.Model)
 	r.Released, r.Usable = r.Released && out.Released, r.Usable && out.Usable
-	if r.Runs == 1 || r.Verdict == VerdictFinished && verdict != VerdictFinished {
+	decides := r.Runs == 1 || r.Verdict == VerdictFinished && verdict != VerdictFinished
+	found := c.Model == Outside && r.Model != Outside
+	if decides {
 		r.Verdict = verdict
+	}
+	if found || decides && r.Model != Outside {
 		r.show(q, p, out)
 		r.Violated = c.Violated.Words()
 	}
-	if c.Model == Outside && r.Model != Outside || c.Model == Undecided && r.Model == Allowed {
+	if found || c.Model == Undecided && r.Model == Allowed {
 		r.Model, r.Reason = c.Model, c.Reason
+		if q.Repeat > 1 {
+			r.Reason = fmt.Sprintf("run %d, %s at %s: %s", r.Runs, verdict, counters, c.Reason)
+		}
 	}
 }
 

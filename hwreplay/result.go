@@ -19,8 +19,8 @@ const (
 )
 
 // A Result is what [Replay] gives; its JSON form is formats section 5. What is said of one
-// run (fences, recording, counters) is of the first that decided the verdict: the first
-// that hung, else the first.
+// run (fences, recording, counters) is of the first that was outside the model, else of the
+// first that decided the verdict: the first that hung, else the first.
 type Result struct {
 	Version    int     `json:"fencesim"`
 	Scenario   string  `json:"scenario,omitempty"`

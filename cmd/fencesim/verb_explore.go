@@ -44,7 +44,7 @@ them.
 
 Strategy auto takes a certificate or a single run where the theory allows it, else an
 exhaustive search within the bounds, else samples; the result says which and why. An
-interrupt of the search ends with a result of what is known so far.
+interrupt of the search ends with a result of what is known so far, a second one at once.
 
 ` + statusHelp,
 		Example: `  fencesim explore mlx-independent-reductions
